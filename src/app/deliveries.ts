@@ -18,7 +18,7 @@ import { SluiceError } from '../errors.ts'
 import { TARGET_ENDPOINT_ATTRIBUTE, type EventInput } from '../model/event.ts'
 import type { FailedAttempt, Flow } from '../model/flow.ts'
 import { FlowEvent } from '../model/flow-event.ts'
-import { createMatcher } from '../flow/globs.ts'
+import { createMatcher, isOperatorNews } from '../flow/globs.ts'
 import { withArgumentChecks, assertKnownOptions } from '../validate/options.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { Settings } from './options.ts'
@@ -272,9 +272,9 @@ export class Deliveries {
   }
 }
 
-/** A delivery takes received events only if a glob names their source. Its predicate sees published events only. */
+/** A delivery takes received events only if a glob names their source. Its predicate sees events that the app published only. */
 function createDeliveryMatcher(made: Flow): Flow['matches'] {
-  if (made.globs === undefined) return (event) => !event.received && made.matches(event)
+  if (made.globs === undefined) return (event) => !event.received && !isOperatorNews(event) && made.matches(event)
   const matchesName = createMatcher(made.globs, `${made.name}.on`, 'published')
   return (event) => matchesName(event) && made.matches(event)
 }

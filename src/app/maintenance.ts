@@ -1,10 +1,12 @@
 // `createMaintenance` lists the maintenance tasks of a process and connects them with the stages.
-import type { Event } from '../model/event.ts'
+import { mayTake } from './dead-letter-news.ts'
+import { DEAD_LETTER_TYPE } from '../model/dead-letter-event.ts'
+import { ENGINE_SOURCE, type Event } from '../model/event.ts'
 import type { Flow } from '../model/flow.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import { ANNOUNCE_EVERY, type FlowRegistry } from '../flow/registry.ts'
 import { placeUnrouted, type RouteTable, type UnroutedPlacement } from '../publish/route.ts'
-import type { Store, OutboxEvent } from '../store/contract/index.ts'
+import type { LeasedUnroutedEvent, Store, OutboxEvent } from '../store/contract/index.ts'
 import {
   createAgeAlertTask,
   createPlacingTask,
@@ -13,8 +15,18 @@ import {
   toRetentionPolicy,
   type RetentionSettings,
 } from '../maintain/tasks.ts'
+import { createDeadLetterAlertTask } from '../maintain/dead-letter-alerts.ts'
 import type { MaintenanceTask } from '../maintain/maintenance.ts'
 import { emitSkips, emitUntaken } from '../publish/publisher.ts'
+
+/** The events of the engine that a flow may take. A run that took one announces its death by an alert. */
+const ENGINE_TYPES = [
+  DEAD_LETTER_TYPE,
+  'alert.raised',
+  'alert.cleared',
+  'endpoint.opened',
+  'endpoint.disabled',
+] as const
 
 export interface MaintenanceDependencies extends RouteTable {
   readonly store: Store
@@ -37,8 +49,8 @@ export function createMaintenance(deps: MaintenanceDependencies): readonly Maint
     refreshRoutes,
     place: (mark) => {
       const item = placeUnrouted(mark, deps.routes())
-      // Events from the outbox first become visible here.
-      if (mark.reason === 'outbox' && mark.tries === 1) emitReceived(mark.event, item, emit)
+      // Events from the outbox and about dead letters first become visible here.
+      if (isFirstSight(mark)) emitReceived(mark.event, item, emit)
       else emitSkips(mark.event, item.skips, emit)
       return item
     },
@@ -57,8 +69,26 @@ export function createMaintenance(deps: MaintenanceDependencies): readonly Maint
       return ANNOUNCE_EVERY
     },
   }
+  const deadLetters =
+    createDeadLetterAlertTask({
+      store,
+      emit,
+      flows: flows.filter((flow) => ENGINE_TYPES.some((type) => mayTake(flow, type))).map(({ name }) => name),
+    }) ?? []
   const pressure = createPressureTask({ store, flows, onPressure }) ?? []
-  return [createRetentionTask(store, toRetentionPolicy(flows, settings)), placing, ages, served, pressure].flat()
+  return [
+    createRetentionTask(store, toRetentionPolicy(flows, settings)),
+    placing,
+    ages,
+    served,
+    deadLetters,
+    pressure,
+  ].flat()
+}
+
+function isFirstSight({ reason, flow, tries, event }: LeasedUnroutedEvent): boolean {
+  const isDeadLetter = flow === '' && event.source === ENGINE_SOURCE && event.type === DEAD_LETTER_TYPE
+  return tries === 1 && (reason === 'outbox' || isDeadLetter)
 }
 
 function emitReceived(

@@ -1,14 +1,17 @@
 // `Runtime` is a started app: worker, maintenance, schedules and event-loop monitor, which start and stop together.
 import type { Millis } from '../clock.ts'
+import { DeadLetterNews } from './dead-letter-news.ts'
 import { Worker, type WorkerDependencies } from './worker.ts'
 import { createMaintenance, type MaintenanceDependencies } from './maintenance.ts'
 import type { Settings } from './options.ts'
 import { Ticker, type Schedule } from '../publish/cron.ts'
 import type { Publisher } from '../publish/publisher.ts'
+import { DEAD_LETTER_ALERTS } from '../maintain/dead-letter-alerts.ts'
 import { describeLag, LoopLag } from '../maintain/loop-lag.ts'
 import { withMinInterval, MaintenanceScheduler, type MaintenanceTask } from '../maintain/maintenance.ts'
 
-export interface RuntimeDependencies extends WorkerDependencies, MaintenanceDependencies {
+export interface RuntimeDependencies
+  extends Omit<WorkerDependencies, 'deadLetterNews' | 'onDead'>, MaintenanceDependencies {
   readonly settings: Settings
   readonly schedules: readonly Schedule[]
   readonly publisher: Publisher
@@ -33,7 +36,8 @@ export class Runtime {
   constructor(deps: RuntimeDependencies) {
     const { store, clock, storeClock, publisher, emit } = deps
     this.#deps = deps
-    this.worker = new Worker(deps)
+    const deadLetterNews = new DeadLetterNews(deps.flows.values(), deps.registry, storeClock)
+    this.worker = new Worker({ ...deps, deadLetterNews, onDead: () => this.#afterDeath(deadLetterNews) })
     this.#maintenance = createScheduler(deps, [...createMaintenance(deps), ...deps.tasks])
     this.#ticker = new Ticker({
       clock,
@@ -67,6 +71,11 @@ export class Runtime {
     this.#ticker.stop()
     this.worker.crash()
     void this.#maintenance.stop(0)
+  }
+
+  #afterDeath({ isWanted }: DeadLetterNews): void {
+    if (isWanted) this.placeUnroutedSoon()
+    this.#maintenance.runSoon(DEAD_LETTER_ALERTS)
   }
 
   /** `placeSoon` looks for unrouted events without waiting for the next look. */

@@ -5,6 +5,7 @@ import { waitAtMost, type Clock, type Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { LaneId } from '../model/identity.ts'
 import type { AnyListener, RunPayload } from '../observe/emitter.ts'
+import type { DeadLetterNews } from './dead-letter-news.ts'
 import type { Settings } from './options.ts'
 import { assertDefinedEvents } from '../publish/publish.ts'
 import { runAttempt, type AttemptResult, type AttemptDependencies } from '../run/attempt.ts'
@@ -32,6 +33,9 @@ export interface WorkerDependencies {
   readonly routesEpoch: () => number
   readonly preparePublication: AttemptDependencies['preparePublication']
   readonly settings: Settings
+  readonly deadLetterNews: DeadLetterNews
+  /** Called once a dead letter is stored. */
+  readonly onDead: () => void
 }
 
 /** How long a run is deferred if the store returned none of its events. */
@@ -103,13 +107,14 @@ export class Worker {
       readBodies: async (events) => (await store.readBodies({ events })).bodies,
       assertPublishable: (event) => assertDefinedEvents([event], { flows }),
       preparePublication,
+      readDeathNotice: () => deps.deadLetterNews.readNotice(),
     }
     this.#loop = new DispatchLoop({
       store,
       clock,
       process,
       flows,
-      lease,
+      claimTerms: () => ({ lease, announceDeadAfter: deps.deadLetterNews.notice }),
       poll: settings.poll,
       minWakeUpInterval: settings.minWakeUpInterval,
       storeClock,
@@ -119,7 +124,10 @@ export class Worker {
       routesEpoch,
       startRun: (one, flow, until) => this.#startRun(one, flow, until),
       toReleasedState: clearDeferral,
-      onCrashed: (run) => void this.#emitCrashedRun(run).catch((error: unknown) => this.#onStoreError(error)),
+      onCrashed: (run) => {
+        deps.onDead()
+        void this.#emitCrashedRun(run).catch((error: unknown) => this.#onStoreError(error))
+      },
       onStoreError: (error) => this.#onStoreError(error),
     })
   }
@@ -259,6 +267,7 @@ export class Worker {
       const onSettled: SettledListener = (settled, unstored) => {
         emitRunEnd({ ...attempted, lease: live.lease, payload, settled, emit })
         if (settled === 'ok') attempted.onSettled(unstored)
+        if (settled === 'ok' && attempted.settle.announceDeadAfter !== undefined) this.#deps.onDead()
         resolve()
       }
       this.#loop.settle(live.lease, attempted.settle, onSettled, attempted.routesEpoch)

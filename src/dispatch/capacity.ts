@@ -1,6 +1,6 @@
 // `RunCapacity` decides how many runs each flow of a process may start now. Flows take turns, and failing lanes and suspects
 // have bounds of their own (L5, L12, L20, L24).
-import { NEVER, type Millis } from '../clock.ts'
+import { NEVER } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { ClaimRequest, LeasedRun } from '../store/contract/index.ts'
 
@@ -12,6 +12,9 @@ interface FlowUsage {
 const MAX_SUSPECTS = 1
 /** A run with this many lapses is a suspect: it may be what kills the process. */
 const SUSPECT_LAPSES = 2
+
+/** `ClaimTerms` is what all claims of a call have in common. */
+export type ClaimTerms = Pick<ClaimRequest, 'lease' | 'announceDeadAfter'>
 
 export class RunCapacity {
   readonly #flows: readonly Flow[]
@@ -66,18 +69,18 @@ export class RunCapacity {
     return Math.max(0, Math.min(this.#maxRuns - this.#total, permits - this.#usageOf(flow.name).all))
   }
 
-  planClaims(due: readonly Flow[], permitsOf: (flow: Flow) => number, lease: Millis): readonly ClaimRequest[] {
+  planClaims(due: readonly Flow[], permitsOf: (flow: Flow) => number, terms: ClaimTerms): readonly ClaimRequest[] {
     this.#rotation++
     let left = this.#maxRuns - this.#total
     return due.map((flow, at) => {
       const fair = Math.ceil(left / (due.length - at))
       const slots = Math.min(fair, this.freeFor(flow, permitsOf(flow)))
       left -= slots
-      return this.#planClaim(flow, slots, permitsOf(flow), lease)
+      return this.#planClaim(flow, slots, permitsOf(flow), terms)
     })
   }
 
-  #planClaim(flow: Flow, slots: number, permits: number, lease: Millis): ClaimRequest {
+  #planClaim(flow: Flow, slots: number, permits: number, terms: ClaimTerms): ClaimRequest {
     const maxFailing = Math.max(1, Math.floor(Math.min(permits, this.#maxRuns) / 4))
     return {
       flow: flow.name,
@@ -90,7 +93,8 @@ export class RunCapacity {
       take: flow.take,
       maxEvents: flow.maxEvents,
       maxBytes: flow.maxBytes,
-      lease,
+      lease: terms.lease,
+      announceDeadAfter: terms.announceDeadAfter,
     }
   }
 

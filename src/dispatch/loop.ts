@@ -14,7 +14,7 @@ import { Deadlines } from './deadlines.ts'
 import { PendingSettlement, createRelease, type SettledListener } from './settlements.ts'
 import { isRefusal, type FailingClaims } from './failing-claims.ts'
 import type { Permits } from './permits.ts'
-import { RunCapacity } from './capacity.ts'
+import { RunCapacity, type ClaimTerms } from './capacity.ts'
 import type { StoreClock } from './store-clock.ts'
 
 export interface DispatchLoopDependencies {
@@ -24,7 +24,7 @@ export interface DispatchLoopDependencies {
   readonly process: string
   readonly flows: readonly Flow[]
   readonly permits: Permits
-  readonly lease: Millis
+  readonly claimTerms: () => ClaimTerms
   readonly maxConcurrentRuns: number
   readonly poll: Millis
   /** Frequent wake-ups share one call: without a passed deadline, the loop asks the store at most this often. */
@@ -301,7 +301,7 @@ export class DispatchLoop {
 
   /** The loop requests permits only for flows with a passed deadline. For the others it only asks for the next deadline. */
   async #planClaims(due: readonly Flow[]): Promise<readonly ClaimRequest[]> {
-    const { permits, storeClock: time, lease } = this.#deps
+    const { permits, storeClock: time, claimTerms } = this.#deps
     const now = time.now()
     const ready = due.filter((flow) => this.#deadlines.hasPassed(flow.name, now))
     await permits.acquire(ready, (flow) => this.#capacity.roomFor(flow))
@@ -310,7 +310,7 @@ export class DispatchLoop {
     // Other processes hold all permits. If they are dead, their permits expire without a hint.
     for (const flow of denied) this.#deadlines.markStuck(flow.name, now + REFRESH_AFTER)
     const asked = due.filter((flow) => !denied.includes(flow))
-    return this.#capacity.planClaims(asked, (flow) => permits.maxRuns(flow), lease)
+    return this.#capacity.planClaims(asked, (flow) => permits.maxRuns(flow), claimTerms())
   }
 
   /** If the request for permits fails, the loop claims nothing but still settles the ended runs. */

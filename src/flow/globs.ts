@@ -1,4 +1,5 @@
 // `createMatcher` compiles globs over `source/type`, which select the events of a flow or an endpoint. A glob without a slash matches the type.
+import { ENGINE_SOURCE } from '../model/event.ts'
 import { invalidOption } from '../validate/options.ts'
 
 interface MatchedEvent {
@@ -8,7 +9,10 @@ interface MatchedEvent {
   readonly received?: boolean
 }
 
-/** Whether a glob without a slash matches the events of every source, or only the events that the app published. */
+/**
+ * Whether a glob without a slash matches the events of every source, or only the events that the app published and the news about
+ * endpoints. News about alerts and dead letters is for operators, so a subscriber gets it only by a glob that names the source.
+ */
 export type SlashlessScope = 'every-source' | 'published'
 
 /** `*` matches any characters except a slash; `**` or more stars match any characters. */
@@ -27,8 +31,14 @@ export function createMatcher(
   })
   return ({ source, type, received = false }) =>
     patterns.some(
-      ({ whole, inbound, matches }) => (inbound || !received) && matches(whole ? `${source}/${type}` : type),
+      ({ whole, inbound, matches }) =>
+        (inbound || (!received && !isOperatorNews({ source, type }))) && matches(whole ? `${source}/${type}` : type),
     )
+}
+
+/** `isOperatorNews` returns whether an event is news of the engine about alerts or dead letters. */
+export function isOperatorNews({ source, type }: Pick<MatchedEvent, 'source' | 'type'>): boolean {
+  return source === ENGINE_SOURCE && !type.startsWith('endpoint.')
 }
 
 /** `MatchCounter` counts the characters that a match compares, including repeated comparisons. */

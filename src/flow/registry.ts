@@ -1,7 +1,7 @@
 // `FlowRegistry` keeps the flows of all processes in the store under one epoch (L18), so that each process routes events to all of them.
 import type { Millis } from '../clock.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
-import { createMatcher } from './globs.ts'
+import { createMatcher, isOperatorNews } from './globs.ts'
 import type { Flow } from '../model/flow.ts'
 import type { Doc, Reply, Store } from '../store/contract/index.ts'
 import { changeDoc, parseDoc, toDocBody, type DocDecision } from '../store/documents.ts'
@@ -153,7 +153,7 @@ export class FlowRegistry {
 
   /** Other processes cannot call a predicate, so they route every possible event to it. */
   #createForeignMatcher({ globs, delivers = false }: FlowDoc): ForeignFlow['wants'] {
-    if (globs === null) return delivers ? ({ received }) => !received : () => true
+    if (globs === null) return delivers ? (event) => !event.received && !isOperatorNews(event) : () => true
     return createMatcher(globs, 'on', delivers ? 'published' : 'every-source')
   }
 

@@ -54,6 +54,9 @@ export interface PublishResult {
   readonly of: string | undefined
 }
 
+/** `ENGINE_SOURCE` is the source of the events about the engine that any flow may take: alerts, endpoints and dead letters. */
+export const ENGINE_SOURCE = 'sluice'
+
 /** `OWN_SOURCES` is the prefix of the source of each event that the engine publishes to itself. No other flow gets these. */
 export const OWN_SOURCES = 'sluice.'
 
@@ -135,7 +138,8 @@ export function newEventId(now: Millis): string {
   return latestTime.text + entropy.bytes.toString('latin1', entropy.used - RANDOM_LENGTH, entropy.used)
 }
 
-function encodeTime(now: Millis): string {
+/** `encodeTime` returns the first 10 characters of an event's id. */
+export function encodeTime(now: Millis): string {
   const digits = Buffer.alloc(TIME_LENGTH)
   for (let rest = now, digit = TIME_LENGTH - 1; digit >= 0; digit--, rest = Math.floor(rest / 32)) {
     digits[digit] = ALPHABET[rest % 32] ?? 0

@@ -24,11 +24,19 @@ export type RunOutcome =
       readonly block: boolean
     }
 
+/**
+ * `DeathNotice` says whether the store announces a run that becomes a dead letter, by an event `sluice/run.dead` in the same commit. It
+ * is the epoch up to which the caller knows that no flow takes such events: a store with newer routes announces. -1: some flow takes
+ * them. Undefined: the store never announces.
+ */
+export type DeathNotice = number
+
 export interface RunEndOptions {
   /** What the events that arrived during the run wait for: their window, or only the end of the run. */
   readonly whileRunning: 'window' | 'requeue'
   /** How long the lane remembers the end of its last run (the `quiet` of a `leading` window). */
   readonly keep: Millis
+  readonly announceDeadAfter?: DeathNotice | undefined
 }
 
 /** `endRun` returns the lane after its run is over, however it ended. Waiting events get their deadline and a new ticket (L6, L7). */

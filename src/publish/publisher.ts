@@ -1,6 +1,6 @@
 // `Publisher` creates, routes and stores the events that code publishes, and returns the result of each (L2, L10, L18).
 import type { Millis } from '../clock.ts'
-import { parseAttributes, type Event, type EventInput, type PublishResult } from '../model/event.ts'
+import { ENGINE_SOURCE, parseAttributes, type Event, type EventInput, type PublishResult } from '../model/event.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import { NO_SKIPS, formatSkip, NO_FLOW_MATCHES, type RoutingResult, type Skip } from '../model/routing.ts'
 import type { AnyListener } from '../observe/emitter.ts'
@@ -167,10 +167,6 @@ function routeAddressed(addressed: AddressedEvent, routes: Routes): EventToStore
   return routeEvent(event, routes, to)
 }
 
-/** The source of Sluice's own events (alerts, endpoints). Usually no flow matches them, so no `event.unwanted` is
-    emitted for them. */
-const ENGINE_SOURCE = 'sluice'
-
 type Named = Pick<Event, 'id' | 'source' | 'type'>
 
 /** `emitUntaken` emits `event.skipped` for each flow that found no key in the event, and `event.unwanted` if no flow
@@ -182,6 +178,7 @@ export function emitUntaken(
 ): void {
   emitSkips(event, skips, emit)
   const { id, source, type } = event
+  // Usually no flow takes the events of the engine.
   const isWanted = lanes.length + marks.length + skips.length > 0
   if (!isWanted && source !== ENGINE_SOURCE && !isReservedSource({ source }))
     emit('event.unwanted', { event: id, source, type, text: NO_FLOW_MATCHES })

@@ -2,7 +2,7 @@
 // yet (L2, L2a, L11).
 import type { Clock, Millis } from '../clock.ts'
 import { messageOf, SluiceError } from '../errors.ts'
-import { OWN_SOURCES, type EventInput } from '../model/event.ts'
+import { ENGINE_SOURCE, OWN_SOURCES, type EventInput } from '../model/event.ts'
 import { findKeyFault, laneId, keylessLaneId } from '../model/identity.ts'
 import { FlowEvent, toTypedEvent } from '../model/flow-event.ts'
 import { NOT_SERVED_HERE, type Flow } from '../model/flow.ts'
@@ -168,13 +168,15 @@ function describeKind(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-/** `assertSourceNotReserved` rejects the engine's own sources: such an event would reach only internal flows. */
+/** `assertSourceNotReserved` rejects the engine's own sources. Such an event would reach only internal flows, or could raise alerts. */
 export function assertSourceNotReserved(events: readonly EventInput[]): void {
-  const ours = events.find((one) => typeof one?.source === 'string' && isReservedSource(one))
+  const ours = events.find(
+    (one) => typeof one?.source === 'string' && (isReservedSource(one) || one.source === ENGINE_SOURCE),
+  )
   if (ours === undefined) return
   throw new SluiceError(
     'EVENT_INVALID',
-    `source must not begin with '${OWN_SOURCES}': ${ours.source}; nothing was stored.`,
+    `source must not be '${ENGINE_SOURCE}' or begin with '${OWN_SOURCES}', which only the engine uses: ${ours.source}; nothing was stored.`,
   )
 }
 

@@ -5,6 +5,7 @@ import type { FlowEvent } from '../model/flow-event.ts'
 import { isEncrypted, type EventInput } from '../model/event.ts'
 import { runContext } from '../limit/run-context.ts'
 import type { UnstoredPublish, EventToStore, Settlement } from '../store/contract/index.ts'
+import type { DeathNotice } from '../model/settle.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunLog } from '../observe/log/log.ts'
 import { HandledRun, type HandlerOutput, type OutputCollector, type PublishedEvent } from './run.ts'
@@ -30,6 +31,8 @@ export interface AttemptDependencies {
   readonly commit: (live: LiveRun) => Promise<'ok' | 'cancelled'>
   readonly readBodies: (events: readonly string[]) => Promise<readonly (Uint8Array | undefined)[]>
   readonly assertPublishable: (event: EventInput) => void
+  /** Returns what the store must know to announce a run that dies. */
+  readonly readDeathNotice: () => Promise<DeathNotice>
   /** Routes the events and names them `run/n`, so that a repeated attempt publishes nothing twice (L2b). */
   readonly preparePublication: (
     events: readonly PublishedEvent[],
@@ -114,10 +117,15 @@ export async function runAttempt(live: LiveRun, flow: Flow, deps: AttemptDepende
     whileRunning: decideAfterRun(flow, run.events),
     keep: flow.rememberFor(run.events),
     ...(lease.events.some(({ attributes }) => isEncrypted(attributes)) && { confidential: true }),
+    ...(mayDie(verdict) && { announceDeadAfter: await deps.readDeathNotice() }),
   }
   const { onSettled, routesEpoch } = publish
   const lingering = first === 'timed-out' ? handler : undefined
   return { kind: 'ended', settle, verdict, ms, counts: output.counts, onSettled, routesEpoch, handler: lingering }
+}
+
+function mayDie({ outcome }: Verdict): boolean {
+  return outcome.kind === 'dead' || (outcome.kind === 'partial' && outcome.dead.length > 0)
 }
 
 /** A flow may decide per event; the last event of the run then decides for those that wait behind it. */

@@ -126,6 +126,7 @@ export function createClaimRequest(words: Partial<ClaimRequest> = {}): ClaimRequ
     maxSuspects: words.maxSuspects ?? 100,
     maxPerGroup: words.maxPerGroup,
     blockOnCrash: words.blockOnCrash ?? false,
+    announceDeadAfter: words.announceDeadAfter,
     maxEvents: words.maxEvents ?? 1_000,
     maxBytes: words.maxBytes ?? 4_000_000,
     lease: words.lease ?? LEASE,

@@ -10,6 +10,7 @@ import { bulkhead } from './bulkhead.ts'
 import { cancel } from './cancel.ts'
 import { crash } from './crash.ts'
 import { deadLetters } from './dead-letters.ts'
+import { deadLetterEvents } from './dead-letter-events.ts'
 import { docs } from './docs.ts'
 import { duplicates } from './duplicates.ts'
 import { durability, inMemory } from './durability.ts'
@@ -70,6 +71,7 @@ const suites: Readonly<Record<string, Suite>> = {
   'big lanes': bigLanes,
   failure,
   'dead letters': deadLetters,
+  'dead letter events': deadLetterEvents,
   crash,
   release,
   holds,

@@ -47,6 +47,7 @@ export interface SettleOverrides extends Partial<RunEndOptions> {
   readonly process?: string
   readonly attempt?: Attempt
   readonly publish?: readonly EventToStore[]
+  readonly announceDeadAfter?: number
 }
 
 export class ConformanceStage {
@@ -175,8 +176,10 @@ export class ConformanceStage {
   }
 
   async settle(run: LeasedRun, outcome: RunOutcome, words: SettleOverrides = {}): Promise<SettleResult> {
-    const { process, whileRunning = 'window', keep = 0, attempt, publish = [] } = words
-    const settle = [{ lane: run.lane, token: run.token, outcome, whileRunning, keep, attempt, publish }]
+    const { process, whileRunning = 'window', keep = 0, attempt, publish = [], announceDeadAfter } = words
+    const notice = announceDeadAfter === undefined ? {} : { announceDeadAfter }
+    const ended = { whileRunning, keep, attempt, publish, ...notice }
+    const settle = [{ lane: run.lane, token: run.token, outcome, ...ended }]
     return assertSingle((await this.settleAndClaim({ settle, ...(process && { process }) })).settled)
   }
 

@@ -74,11 +74,11 @@ it("two endpoints that receive each other's events do not loop", async () => {
   await app.publish({ type: 'version.new' })
   // The event about the first endpoint disables the second one, which publishes no further event.
   await expect.poll(() => emitted).toEqual([one, other])
-  await app.publish({ type: 'endpoint.last', source: 'sluice' }, { to: 'hears' })
-  await expect.poll(() => heard.at(-1)?.[0]).toBe('endpoint.last')
+  await app.publish({ type: 'last' }, { to: 'hears' })
+  await expect.poll(() => heard.at(-1)?.[0]).toBe('last')
   expect(heard.map(([type, , subject]) => [type, subject])).toEqual([
     ['endpoint.disabled', one],
-    ['endpoint.last', undefined],
+    ['last', undefined],
   ])
 })
 

@@ -1,5 +1,6 @@
 // When a run is over, its process keeps neither the run nor its events in memory.
 import { expect, it } from 'vitest'
+import { DeadLetterNews } from '../../src/app/dead-letter-news.ts'
 import { Worker } from '../../src/app/worker.ts'
 import { systemClock } from '../../src/clock.ts'
 import { computeIdentity, keylessLaneId } from '../../src/model/identity.ts'
@@ -13,12 +14,14 @@ const NO_BYTES = new Uint8Array()
 
 it('the process lists its live runs, and none that is over', async () => {
   const store = await openStore('memory:')
+  const storeClock = new StoreClock(systemClock, () => {})
+  const registry = { foreign: [], epoch: 1, refresh: () => Promise.resolve() }
   const allEnded = Promise.withResolvers<void>()
   let [ended, mostLive] = [0, 0]
   const engine: Worker = new Worker({
     store,
     clock: systemClock,
-    storeClock: new StoreClock(systemClock, () => {}),
+    storeClock,
     flows: new Map([
       ['f', createFlow('f', { on: '**', run: () => void (mostLive = Math.max(mostLive, engine.live.length)) })],
     ]),
@@ -29,6 +32,8 @@ it('the process lists its live runs, and none that is over', async () => {
     routesEpoch: () => 1,
     preparePublication: () => ({ events: [], routesEpoch: 0, onSettled: () => {} }),
     settings: parseSettings({ store: 'memory:' }),
+    deadLetterNews: new DeadLetterNews([], registry, storeClock),
+    onDead: () => {},
   })
   const events = Array.from({ length: RUNS }, (_, n) => ({
     id: `e${n}`,

@@ -49,8 +49,12 @@ describe.each(STORES)('L18 flows.retire on %s', (store) => {
     const shared = await Shared.open(store)
     const old = await shared.process('old', (app) => app.alert('odd', { when: () => false, notify: () => {} }))
     await shared.stop(old)
-    const app = await shared.process('a', flow('one'))
-    await app.publish([ping('u'), { type: 'alert.raised', source: 'sluice', subject: 'odd', data: {} }])
+    const app = await shared.process('a', (one) => {
+      flow('one')(one)
+      one.alert('even', { when: () => true, for: 0 })
+    })
+    await app.publish(ping('u'))
+    await shared.advance(20_000)
     expect(await unroutedOf(app)).toEqual(['alert/odd'])
   })
 

@@ -342,6 +342,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       [`null`, 'type is missing'],
       [`repeat('t', 1025)`, 'type is too long'],
       [`'x', source => 'sluice.own'`, 'source is missing or ours'],
+      [`'x', source => 'sluice'`, 'source is missing or ours'],
       [`'x', source => repeat('s', 1025)`, 'source is too long'],
       [`'x', '{}', body => 'y'`, 'both data and body'],
       [`'x', attributes => '[]'`, 'attributes must be an object'],

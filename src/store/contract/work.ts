@@ -10,7 +10,7 @@ import type { Attempt, Rank } from '../../model/lane.ts'
 import type { LimitParameters } from '../../model/limit.ts'
 import type { WindowParameters } from '../../model/place.ts'
 import type { RoutingFault, Skip } from '../../model/routing.ts'
-import type { RunEndOptions, RunOutcome } from '../../model/settle.ts'
+import type { DeathNotice, RunEndOptions, RunOutcome } from '../../model/settle.ts'
 
 export interface WorkStore {
   /** `append` stores events and their placements (L2, L3, L4, L10, L18). It resolves only once the events would survive a crash. */
@@ -200,8 +200,9 @@ export interface ClaimRequest extends ClaimCaps {
   readonly maxSuspects: number
   /** The most live runs of one group, with `share` (L5g). Undefined: all lanes share one queue. */
   readonly maxPerGroup: number | undefined
-  /** Whether a run that crashes once too often blocks its lane (L9). */
+  /** Whether a run that crashes once too often blocks its lane (L9), and whether it is announced. */
   readonly blockOnCrash: boolean
+  readonly announceDeadAfter?: DeathNotice | undefined
 }
 
 export type SettleResult = 'ok' | 'lost' | 'purged'

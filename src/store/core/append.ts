@@ -5,6 +5,7 @@ import { ID_LENGTH_MAX, isEventId, isEventTime } from '../../model/event.ts'
 import { NOT_SERVED_HERE } from '../../model/flow.ts'
 import { findKeyFault } from '../../model/identity.ts'
 import type { Rank } from '../../model/lane.ts'
+import type { RoutableEvent } from '../../model/new-event.ts'
 import { computeCap, placeEvent } from '../../model/place.ts'
 import { NO_SKIPS, formatRoutingNote } from '../../model/routing.ts'
 import type { AppendCall, AppendResult, UnroutedFlow, EventToStore, Placement, OutboxEvent } from '../contract/index.ts'
@@ -32,14 +33,13 @@ export function appendPublished(
   routes: number,
 ): readonly AppendResult[] {
   const stale = routes < work.tables.routes()
-  const entry: UnroutedFlow = { flow: '', reason: 'routes-old', error: '' }
   const lanes = new LaneSession(work)
   const results = events.map((event) =>
     appendEvent(
       work,
       lanes,
       stale ? { ...event, placements: [], skips: NO_SKIPS } : event,
-      stale ? [entry] : event.unrouted,
+      stale ? [NOT_ROUTED] : event.unrouted,
     ),
   )
   lanes.save()
@@ -170,6 +170,13 @@ export function placeInLane(work: CommitContext, lanes: LaneSession, to: Placeme
     work.addHint({ kind: 'cancel', lane: placed.id, token: run.token })
   }
 }
+
+/** `appendUnplaced` stores an event of the engine that no process has routed. Some process routes it within a second (L2). */
+export function appendUnplaced(work: CommitContext, event: RoutableEvent): void {
+  appendEvent(work, new LaneSession(work), { ...event, placements: [], unrouted: [] }, [NOT_ROUTED])
+}
+
+const NOT_ROUTED: UnroutedFlow = { flow: '', reason: 'routes-old', error: '' }
 
 interface UnroutedTimes {
   readonly after: Millis

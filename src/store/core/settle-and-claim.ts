@@ -279,8 +279,9 @@ function claimLane(
   const context = { now: work.now, draw: work.draw, token: work.draw(), caps: claim }
   switch (next.kind) {
     case 'crashed': {
-      const call = { whileRunning: 'window', keep: 0 } as const
-      work.saveLane(moveToDeadLetters(work, lane, next.run, { call, reason: 'crashed', block: claim.blockOnCrash }))
+      const { blockOnCrash: block, announceDeadAfter } = claim
+      const call = { whileRunning: 'window', keep: 0, announceDeadAfter } as const
+      work.saveLane(moveToDeadLetters(work, lane, next.run, { call, reason: 'crashed', block }))
       return { crashed: next.run.id }
     }
     case 'resume': {

@@ -1,5 +1,6 @@
 // `settleRun` stores how a run ended, for the holder of the live token (L1, L6, L6c, L8, L9).
 import { addDelay, NEVER } from '../../clock.ts'
+import { createDeadLetterEvent, isAboutEngine } from '../../model/dead-letter-event.ts'
 import { isLiveRun, type Lane, type RunState } from '../../model/lane.ts'
 import {
   dissolveRun,
@@ -14,7 +15,7 @@ import {
 } from '../../model/settle.ts'
 import { unblockLane } from '../../model/steer.ts'
 import type { AppendResult, RunRecord, Settlement, SettleResult } from '../contract/index.ts'
-import { appendPublished } from './append.ts'
+import { appendPublished, appendUnplaced } from './append.ts'
 import type { PlacementRow } from './tables.ts'
 import type { CommitContext } from './commit-context.ts'
 
@@ -162,12 +163,15 @@ export function moveToDeadLetters(work: CommitContext, lane: Lane, run: RunState
   const old = run.letter ? deadLetters.get(run.id) : undefined
   const placements = takeRunPlacements(work, lane, run)
   recordRun(work, lane, run, { kind: 'dead', reason: details.reason, placements })
-  return endRun(putDeadLetter(work, lane, run, { ...details, placements, old }), details.call, work)
+  const deadLetter: NewDeadLetter = { ...details, placements, old, ofRun: { id: run.id, token: run.token, placements } }
+  return endRun(putDeadLetter(work, lane, run, deadLetter), details.call, work)
 }
 
 interface NewDeadLetter extends DeadLetterDetails {
   readonly placements: readonly PlacementRow[]
   readonly old: { readonly order: number; readonly blocks: boolean } | undefined
+  /** The run that died, with all its events: a part of them may have been accepted. */
+  readonly ofRun: Pick<RunState, 'id' | 'token'> & { readonly placements: readonly PlacementRow[] }
 }
 
 function putDeadLetter(work: CommitContext, lane: Lane, run: RunState, deadLetter: NewDeadLetter): Lane {
@@ -190,7 +194,20 @@ function putDeadLetter(work: CommitContext, lane: Lane, run: RunState, deadLette
     order: deadLetter.old?.order ?? work.draw(),
     placements: deadLetter.placements,
   })
+  announceDeadLetter(work, lane, run, deadLetter)
   return deadLetter.block && !blocked ? { ...lane, blocks: lane.blocks + 1 } : lane
+}
+
+/** Stores the event `sluice/run.dead` in the commit that makes the run dead, so that a crash neither loses nor repeats it. */
+function announceDeadLetter(work: CommitContext, lane: Lane, letter: RunState, deadLetter: NewDeadLetter): void {
+  const { reason, placements, ofRun: run, call } = deadLetter
+  const { announceDeadAfter: known } = call
+  if (known === undefined || work.tables.routes() <= known) return
+  const events = new Map(work.tables.events.findPlaced(run.placements).map((event) => [event.seq, event]))
+  const all = [...events.values()]
+  if (isAboutEngine(all)) return
+  const died = placements.flatMap(({ event }) => events.get(event) ?? [])
+  appendUnplaced(work, createDeadLetterEvent({ lane, letter, run, reason, died, all, at: work.now }))
 }
 
 /** Settles a run that accepted only part of its events. The accepted events end; the others continue under a new id (L8). */
@@ -213,7 +230,16 @@ function settlePartial(work: CommitContext, lane: Lane, run: RunState, call: Set
   const failed = { ...failAttempt(run, call.attempt, work.now), parent: run.id }
   let next = old?.blocks === true ? unblockLane(lane, work) : lane
   if (dead.length > 0) {
-    const details = { call, reason: outcome.reason, block: outcome.block, placements: dead, old: undefined }
+    const { reason, block } = outcome
+    const ofRun = { id: run.id, token: run.token, placements }
+    const details = {
+      call,
+      reason,
+      block,
+      placements: dead,
+      old: undefined,
+      ofRun,
+    }
     const id = work.drawRunId()
     next = putDeadLetter(work, next, { ...failed, id }, details)
     work.addLaneFeedEntry(lane, 'settled', 'dead', id)

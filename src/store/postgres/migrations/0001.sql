@@ -240,7 +240,7 @@ declare
   wrong constant text[] := case
     when publish.type is null or publish.type = '' then array['type is missing', 'Give the event a type, as in sluice.publish(''order.paid'', …).']
     when char_length(publish.type) > 1024 then array['type is too long', 'It has at most 1,024 characters.']
-    when publish.source is null or publish.source = '' or publish.source like 'sluice.%' then array['source is missing or ours', 'Name the part of your system it comes from; names that begin with ''sluice.'' are taken.']
+    when publish.source is null or publish.source = '' or publish.source = 'sluice' or publish.source like 'sluice.%' then array['source is missing or ours', 'Name the part of your system it comes from; ''sluice'' and names that begin with ''sluice.'' are taken.']
     when char_length(publish.source) > 1024 then array['source is too long', 'It has at most 1,024 characters.']
     when char_length(named) not between 1 and 128 then array['id is empty or too long', 'It has 1 to 128 characters; a longer name can be its dedupe_id.']
     when char_length(publish.dedupe_id) not between 1 and 1024 then array['dedupe_id is empty or too long', 'It has 1 to 1,024 characters.']
