@@ -144,7 +144,7 @@ describe.each(STORES)('sluice/run.dead on %s', (store) => {
     expect(emittedEvents(t, 'alert.raised')[0]?.text).toContain(ours.at(-1)?.id)
     expect(emittedEvents(t, 'alert.cleared')).toEqual([])
     await t.app.admin.deadLetters.drop({ flow: 'news' })
-    await t.advance('61m')
+    await t.advance('3h')
     expect(emittedEvents(t, 'alert.cleared')).toMatchObject([named])
     expect(emittedEvents(t, 'alert.raised')).toHaveLength(1)
   })
