@@ -1,5 +1,5 @@
 // Answers each person once they have stopped typing, with one answer to everything they wrote.
-import { drop, PermanentError, Sluice, snooze, type FlowEvent } from 'sluice'
+import { done, drop, PermanentError, Sluice, snooze, type FlowEvent } from 'sluice'
 import { twilio, whatsapp } from 'sluice/sources'
 import type { Surroundings } from '../kit/example.ts'
 import { metaChannel, twilioChannel } from './channels.ts'
@@ -79,6 +79,24 @@ export function build({ store, env, options, url, clock, watch }: Surroundings):
       if (last.settings.natural_delays_enabled && attempt === 1) await sleep(naturalDelay(reply, last.settings, id))
       if ((await commit()) === 'cancelled') return
       await channels[last.channel].send(last, reply, { id, signal })
+    },
+  })
+
+  // A run that failed for good is an event as well, stored in the commit that makes it dead.
+  app.flow('fallback', {
+    on: 'sluice/run.dead',
+    key: ({ data }) => {
+      const { flow, deadLetter } = data as { flow: string; deadLetter: string }
+      return flow === 'answer' ? deadLetter : undefined
+    },
+    retry: { first: '1s', cap: '2m', retries: 800 },
+    run: async ({ id, key, signal }) => {
+      const letter = await app.admin.deadLetters.show(key)
+      const last = letter?.contents.map(chat).at(-1)
+      if (last === undefined || last.settings.fallback_text === '') return drop('There is nothing to send.')
+      if (isTooLate([last], clock.now())) return drop('The person wrote more than 24 hours ago.')
+      await channels[last.channel].send(last, last.settings.fallback_text, { id, signal })
+      return done
     },
   })
 

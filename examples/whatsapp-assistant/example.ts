@@ -1,16 +1,20 @@
 // The assistant as the kit plays, serves and tests it, on stand-ins for Meta, Twilio and the model.
 import type { Example } from '../kit/example.ts'
 import { build } from './assistant.ts'
+import { ANSWERS } from './scenarios/answers.ts'
 import { SEED } from './scenarios/seed.ts'
+import { SETTINGS } from './scenarios/settings.ts'
 import { WAYS_IN } from './scenarios/ways-in.ts'
-import { ENV, makeWorld, type World } from './world.ts'
+import { calm, ENV, makeWorld, type World } from './world.ts'
 
 export const assistant: Example<World> = {
   main: import.meta.resolve('./main.ts'),
   build,
   world: makeWorld,
+  reset: calm,
   env: ENV,
-  scenarios: { ...SEED, ...WAYS_IN },
+  options: { lease: '6s', heartbeat: '2s', shutdownTimeout: '5s' },
+  scenarios: { ...SEED, ...WAYS_IN, ...ANSWERS, ...SETTINGS },
   narrate: (app, tell) => {
     app.on('run.done', ({ flow, key, events }) => {
       if (flow === 'answer') tell(key, `was answered, ${events} messages`)

@@ -40,3 +40,9 @@ export const makeWorld: Example<World>['world'] = ({ clock, standIn, serve }) =>
   serve('model', model.handle)
   return { outbox, meta, metaLog, twilio, model, apiKey: undefined, made: 0 }
 }
+
+/** Ends what a scenario did to the stand-ins. */
+export function calm({ meta, model }: World): void {
+  Object.assign(meta, { takes: 0, fail: () => undefined })
+  Object.assign(model, { takes: MODEL_TAKES, fail: () => undefined, reply: (text: string) => `You wrote: ${text}` })
+}

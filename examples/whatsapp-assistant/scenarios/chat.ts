@@ -26,7 +26,6 @@ export class Chat {
   /** When the last message was sent, on the clock that only goes forward. */
   written = 0
   readonly #n: number
-  readonly #sentBefore: number
   readonly #draftsBefore: number
   #second = 0
   #ids = 0
@@ -37,7 +36,6 @@ export class Chat {
     this.#n = ++world.made
     this.line = `10000${this.#n}`
     this.began = Math.floor(stage.clock.now() / 1_000) * 1_000
-    this.#sentBefore = world.outbox.sent.length
     this.#draftsBefore = world.model.drafts.length
   }
 
@@ -50,9 +48,9 @@ export class Chat {
     return chat
   }
 
-  /** What people have received since the chat began. */
+  /** What people have received from this line. */
   get sent(): readonly Sent[] {
-    return this.stage.world.outbox.sent.slice(this.#sentBefore)
+    return this.stage.world.outbox.sent.filter(({ line }) => line === this.line || line === `+${this.line}`)
   }
 
   get drafts(): readonly Draft[] {
@@ -76,6 +74,11 @@ export class Chat {
   async pass(seconds: number): Promise<void> {
     this.#second += seconds
     await this.stage.sleep(this.ms(seconds))
+  }
+
+  /** As `pass`, when something else let the time pass. */
+  skip(seconds: number): void {
+    this.#second += seconds
   }
 
   message(person: Person, text: string, { id, second = this.#second, content }: WriteOptions = {}): Written {

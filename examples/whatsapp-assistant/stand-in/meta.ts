@@ -34,13 +34,16 @@ export class MetaStandIn {
   readonly #last = new Map<string, number>()
   /** Responds in place of the stand-in, e.g. with an error. Undefined: not this time. */
   fail: (request: LoggedRequest) => Response | undefined = () => undefined
+  /** How long it takes to accept a message, in milliseconds. */
+  takes = 0
 
   constructor(clock: Clock, outbox: Outbox) {
     this.#clock = clock
     this.#outbox = outbox
   }
 
-  readonly respond = (request: LoggedRequest): Response => {
+  readonly respond = async (request: LoggedRequest): Promise<Response> => {
+    if (this.takes > 0) await new Promise<void>((resolve) => void this.#clock.after(this.takes, resolve))
     const failure = this.fail(request)
     if (failure !== undefined) return failure
     if (request.headers.get('authorization') !== `Bearer ${META.token}`) return Response.json({}, { status: 401 })
