@@ -103,7 +103,7 @@ export function build({ store, env, options, url, clock, watch }: Surroundings):
   app.flow('typing', {
     on: CHAT,
     key: laneOf,
-    retry: [],
+    retry: ['2s', '5s'],
     run: async ({ key, events, signal }) => {
       const last = chat(events.at(-1) as FlowEvent)
       const isPending = (await app.admin.lanes.get('answer', key)) !== undefined

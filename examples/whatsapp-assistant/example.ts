@@ -5,11 +5,16 @@ import { ANSWERS } from './scenarios/answers.ts'
 import { SEED } from './scenarios/seed.ts'
 import { SETTINGS } from './scenarios/settings.ts'
 import { WAYS_IN } from './scenarios/ways-in.ts'
+import { wrongClock } from './wrong-clock.ts'
 import { calm, ENV, makeWorld, type World } from './world.ts'
 
 export const assistant: Example<World> = {
   main: import.meta.resolve('./main.ts'),
-  build,
+  build: (at) => {
+    if (at.env['CLOCKS_OFF'] !== 'yes') return build(at)
+    const clock = wrongClock(at.clock, process.pid)
+    return build({ ...at, clock, options: { ...at.options, clock } })
+  },
   world: makeWorld,
   reset: calm,
   env: ENV,

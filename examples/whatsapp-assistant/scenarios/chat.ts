@@ -7,7 +7,7 @@ import type { Draft } from '../stand-in/model.ts'
 import type { World } from '../world.ts'
 
 /** The milliseconds of a second of the design, in real time. */
-const COMPRESSED = 50
+const COMPRESSED = 30
 /** How late an answer may be in real time, on a busy machine. */
 const PATIENCE = 10_000
 
