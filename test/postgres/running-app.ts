@@ -2,11 +2,12 @@
 // accept a server that may lose data; the servers of the tests do.
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
-import { Sluice } from '../../src/index.ts'
+import { Sluice, type SluiceOptions } from '../../src/index.ts'
 import type { EventInput } from '../../src/model/event.ts'
 import { parseDuration, type Duration } from '../../src/model/duration.ts'
 import { attachTest } from '../../src/app/sluice.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { createOutgoing, type TestFetch } from '../../src/testing/outgoing.ts'
 import { IdleTracker } from '../../src/testing/idle-tracker.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 
@@ -23,23 +24,27 @@ interface Wanted {
   readonly url: string
   readonly now: number
   readonly declare: (app: Sluice) => unknown
+  readonly options?: Partial<SluiceOptions>
+  /** Receives every request that the app makes. */
+  readonly fetch?: TestFetch
 }
 
 const CALM = 3_600_000
 let made = 0
 
-export async function atWork({ url, now, declare }: Wanted): Promise<AtWork> {
+export async function atWork({ url, now, declare, options, fetch }: Wanted): Promise<AtWork> {
   const schema = `work_${process.pid}_${made++}`
   const clock = new VirtualClock(now)
   const quiet = new IdleTracker(clock)
   const opened = await openPostgresStore({ url, schema, clock, connections: 4, acceptLoss: true })
-  const app = new Sluice({ store: 'memory:', log: false })
+  const app = new Sluice({ store: 'memory:', log: false, ...options })
   declare(app)
   attachTest(app, {
     clock,
     store: clock.watch(opened),
     minPollInterval: CALM,
     watch: (run, handler) => handler(run as never),
+    ...(fetch !== undefined && { outgoing: await createOutgoing(fetch) }),
   })
   await app.start()
   await quiet.settled()

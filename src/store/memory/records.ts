@@ -59,11 +59,11 @@ export class MemoryRecords implements RecordQueries {
   }
 
   get<K extends RecordKind>(kind: K, id: string): RecordTypes[K] | undefined {
-    const found = this.#all[kind]().find(([, record]) => String(record.id) === id)?.[1]
-    if (kind !== 'events' || found === undefined) return found
+    if (kind !== 'events') return this.#all[kind]().find(([, record]) => String(record.id) === id)?.[1]
     const row = this.#tables.events.findById(id)
-    if (row === undefined) return found
-    return { ...found, body: row.body, request: row.request, receipts: this.#tables.events.findReceipts(row.seq) }
+    if (row === undefined) return undefined
+    const details = { body: row.body, request: row.request, receipts: this.#tables.events.findReceipts(row.seq) }
+    return { ...this.#toEventRecord(row), ...details } as RecordTypes[K]
   }
 
   stats(now: Millis): TableStats {
