@@ -1,0 +1,163 @@
+// `openDatabase` opens the app's own database beside the store: a SQLite file, or a schema on the same PostgreSQL server.
+import { DatabaseSync } from 'node:sqlite'
+import { Pool, type PoolClient } from 'pg'
+import { POSTGRES_ONLY, TABLES } from './schema.ts'
+
+type Value = string | number | null
+export type Row = Readonly<Record<string, Value>>
+
+/** With `?` for each value. */
+export interface Statement {
+  readonly sql: string
+  readonly values?: readonly Value[]
+}
+
+export interface Database {
+  readonly kind: 'sqlite' | 'postgres'
+  /** Runs one statement and returns its rows. */
+  rows(sql: string, values?: readonly Value[]): Promise<readonly Row[]>
+  /** Runs the statements in one transaction, and returns the rows of each. */
+  batch(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
+}
+
+/** `store` is the address of the app's store. */
+export function openDatabase(store: string): Database {
+  if (/^postgres(?:ql)?:/.test(store)) return new Postgres(store)
+  const file = store.replace(/^sqlite:/, '').replace(/\?.*$/, '')
+  return new Sqlite(store === 'memory:' || file === ':memory:' ? ':memory:' : `${file}.welltrack`)
+}
+
+interface Waiting {
+  readonly statements: readonly Statement[]
+  readonly resolve: (rows: readonly (readonly Row[])[]) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Batches of one turn of the event loop share a transaction, because each transaction waits for the disk. */
+class Sqlite implements Database {
+  readonly kind = 'sqlite'
+  readonly #db: DatabaseSync
+  #waiting: Waiting[] = []
+
+  constructor(file: string) {
+    this.#db = new DatabaseSync(file)
+    this.#db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000')
+    this.#db.exec(TABLES)
+  }
+
+  async rows(sql: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+    return this.#run({ sql, values })
+  }
+
+  batch(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.push({ statements, resolve, reject }) === 1) setImmediate(() => this.#commit())
+    })
+  }
+
+  #commit(): void {
+    const all = this.#waiting
+    this.#waiting = []
+    const ended: (() => void)[] = []
+    try {
+      this.#db.exec('begin immediate')
+      for (const one of all) ended.push(this.#savepoint(one))
+      this.#db.exec('commit')
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('rollback')
+      for (const { reject } of all) reject(error)
+      return
+    }
+    for (const end of ended) end()
+  }
+
+  /** A batch that fails leaves the others alone. */
+  #savepoint({ statements, resolve, reject }: Waiting): () => void {
+    this.#db.exec('savepoint one')
+    try {
+      const rows = statements.map((statement) => this.#run(statement))
+      this.#db.exec('release one')
+      return () => resolve(rows)
+    } catch (error) {
+      this.#db.exec('rollback to one; release one')
+      return () => reject(error)
+    }
+  }
+
+  #run({ sql, values = [] }: Statement): readonly Row[] {
+    return this.#db.prepare(sql).all(...values) as unknown as readonly Row[]
+  }
+}
+
+const LOCK = 7_240_011
+
+class Postgres implements Database {
+  readonly kind = 'postgres'
+  readonly #pool: Pool
+  readonly #schema: string
+  #isReady: Promise<void> | undefined
+
+  constructor(store: string) {
+    const url = new URL(store)
+    // The store has its own schema; ours is named after it.
+    const named = url.searchParams.get('schema')
+    url.searchParams.delete('schema')
+    this.#schema = named === null ? 'welltrack' : `wt_${named.replaceAll(/\W/g, '_')}`
+    const options = `-c search_path=${this.#schema}`
+    this.#pool = new Pool({ connectionString: url.href, options, max: 8, allowExitOnIdle: true })
+    // An idle connection that breaks is replaced by the next call.
+    this.#pool.on('error', () => {})
+  }
+
+  async rows(sql: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+    const [rows = []] = await this.#transaction([{ sql, values }], false)
+    return rows
+  }
+
+  batch(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+    return this.#transaction(statements, true)
+  }
+
+  async #transaction(statements: readonly Statement[], isWhole: boolean): Promise<readonly (readonly Row[])[]> {
+    await (this.#isReady ??= this.#createTables().catch((error: unknown) => {
+      this.#isReady = undefined
+      throw error
+    }))
+    const client = await this.#pool.connect()
+    try {
+      if (isWhole) await client.query('begin')
+      const rows: (readonly Row[])[] = []
+      for (const statement of statements) rows.push(await query(client, statement))
+      if (isWhole) await client.query('commit')
+      client.release()
+      return rows
+    } catch (error) {
+      // A connection in the middle of a transaction is not used again.
+      client.release(isWhole)
+      throw error
+    }
+  }
+
+  /** Processes that start together take turns. */
+  async #createTables(): Promise<void> {
+    const client = await this.#pool.connect()
+    try {
+      await client.query(`select pg_advisory_lock(${LOCK})`)
+      await client.query(`create schema if not exists ${this.#schema}; ${TABLES}; ${POSTGRES_ONLY}`)
+      await client.query(`select pg_advisory_unlock(${LOCK})`)
+      client.release()
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
+  }
+}
+
+async function query(client: PoolClient, { sql, values = [] }: Statement): Promise<readonly Row[]> {
+  let n = 0
+  const { rows } = await client.query<Row>(
+    sql.replaceAll('?', () => `$${++n}`),
+    [...values],
+  )
+  return rows
+}

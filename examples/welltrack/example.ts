@@ -1,0 +1,44 @@
+// WellTrack as the kit plays, serves and tests it, on stand-ins for Garmin and Strava.
+import type { Example } from '../kit/example.ts'
+import { backfill, duplicatesAndReplacement, everyMapping } from './scenarios/garmin.ts'
+import { leaveAndReturn, malformedAmongMany, permissions, unknownPerson } from './scenarios/garmin.ts'
+import { purge, restart, retries } from './scenarios/failures.ts'
+import { budgets, deauthorization, exhausted, lifeOfAnActivity, tokens } from './scenarios/strava.ts'
+import { SHORT_TIMES, type World } from './scenarios/world.ts'
+import { settingsFrom } from './settings.ts'
+import { GarminStandIn } from './stand-in/garmin.ts'
+import { StravaStandIn } from './stand-in/strava.ts'
+import { build } from './welltrack.ts'
+
+export const welltrack: Example<World> = {
+  main: import.meta.resolve('./main.ts'),
+  build,
+  world: ({ clock, env, serve, standIn }) => {
+    const settings = settingsFrom(env)
+    const garmin = new GarminStandIn(clock, Number(env['GARMIN_LATE_MS']))
+    const strava = new StravaStandIn(clock, settings.strava)
+    serve('garmin', garmin.handle)
+    serve('strava', strava.handle)
+    const notify = standIn('notify', () => new Response(''))
+    const sentry = standIn('sentry', () => Response.json({ id: 'taken' }))
+    return { garmin, strava, notify, sentry, settings, key: undefined }
+  },
+  env: SHORT_TIMES,
+  scenarios: {
+    'Every mapping of the design': everyMapping,
+    'Duplicates change nothing, and fuller data replaces': duplicatesAndReplacement,
+    'A malformed item among many holds up no other one': malformedAmongMany,
+    'What comes for an unknown person is replayed when the person connects': unknownPerson,
+    'A person leaves Garmin and comes back': leaveAndReturn,
+    'A person withdraws permissions': permissions,
+    'A backfill of 90 days can be continued': backfill,
+    'The life of an activity at Strava': lifeOfAnActivity,
+    'A person leaves Strava, in both forms': deauthorization,
+    'Tokens are refreshed once': tokens,
+    'Both budgets of Strava hold, and nobody is held up': budgets,
+    'A budget that others have used up': exhausted,
+    'Retries, a dead letter, and a retry by hand': retries,
+    'A restart loses nothing': restart,
+    'Everything of one person is removed': purge,
+  },
+}

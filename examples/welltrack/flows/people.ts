@@ -1,0 +1,69 @@
+// What happens when a person connects or leaves: the events that were dropped are replayed, and the person is notified.
+import { alerts } from 'sluice'
+import { CONNECTED, DISCONNECTED, retryOf, type ConnectionNews, type Parts } from './common.ts'
+
+/** The flows that drop the events of unknown people. */
+const DROPPING = {
+  garmin: ['garmin-metrics', 'garmin-permissions'],
+  strava: ['strava-activity', 'strava-athlete'],
+} as const
+
+export function peopleFlows(parts: Parts): void {
+  const { app, url } = parts
+  const service = app.limit('notifications', { rate: 10, per: '1s' })
+
+  app.flow('replay-dropped', {
+    on: CONNECTED,
+    key: (event) => event.tenant,
+    retry: retryOf(parts),
+    run: async ({ events }) => {
+      for (const { id, data, arrived = 0 } of events) {
+        const { provider, externalId, since } = data as ConnectionNews
+        // What arrives later finds the person.
+        const filter = {
+          source: provider,
+          tenant: externalId,
+          to: arrived + 1,
+          ...(since !== undefined && { from: since }),
+        }
+        await app.admin.replays.start(filter, { id: `connected-${id}`, into: DROPPING[provider] })
+      }
+    },
+  })
+
+  app.flow('notify-person', {
+    on: DISCONNECTED,
+    key: (event) => event.tenant,
+    retry: retryOf(parts),
+    run: async ({ id, events, signal }) => {
+      for (const event of events) {
+        const { profileId, provider, reason } = event.data as ConnectionNews
+        const body = JSON.stringify({ profileId, provider, kind: 'disconnected', reason })
+        const headers = { 'content-type': 'application/json', 'idempotency-key': `${id}/${event.id}` }
+        const response = await service.fetch(`${url('notify')}/notifications`, {
+          method: 'POST',
+          headers,
+          body,
+          signal,
+        })
+        await response.body?.cancel()
+        if (!response.ok) throw new Error(`The notification service answered ${response.status}.`)
+      }
+    },
+  })
+
+  // The four alerts of the design.
+  const notify = async ({ id, events, signal }: Parameters<NonNullable<AlertNotify>>[0]): Promise<void> => {
+    const body = JSON.stringify({ kind: 'alert', alert: events[0]?.data })
+    const headers = { 'content-type': 'application/json', 'idempotency-key': id }
+    const response = await service.fetch(`${url('notify')}/alerts`, { method: 'POST', headers, body, signal })
+    await response.body?.cancel()
+    if (!response.ok) throw new Error(`The notification service answered ${response.status}.`)
+  }
+  app.alert('dead-letters', { when: alerts.deadLetters({ above: 10 }), notify })
+  app.alert('latency', { when: alerts.latency({ above: '5m' }), notify })
+  app.alert('failure-rate', { when: alerts.failureRate({ above: 0.1 }), notify })
+  app.alert('queue-depth', { when: alerts.depth({ above: 100 }), notify })
+}
+
+type AlertNotify = Parameters<Parts['app']['alert']>[1]['notify']

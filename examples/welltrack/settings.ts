@@ -1,0 +1,68 @@
+// `settingsFrom` reads the settings of the app from variables of the environment.
+import type { Duration, Millis } from 'sluice'
+import type { Env } from '../kit/example.ts'
+
+export interface Settings {
+  /** Encrypt payloads, tokens and raw data: 32 bytes as base64; several are separated by commas. */
+  readonly encryptionKey: string
+  readonly garmin: {
+    readonly clientId: string
+    readonly addresses: readonly string[]
+    /** In a minute: 100 with an evaluation key, 10,000 in production. */
+    readonly backfillDays: number
+  }
+  readonly strava: {
+    readonly verifyToken: string
+    readonly subscriptionId: string
+    readonly clientId: string
+    readonly clientSecret: string
+    readonly signingSecret: string | undefined
+    readonly quarterHour: number
+    readonly day: number
+    /** The most activities of one person in a quarter of an hour. */
+    readonly perAthlete: number
+    /** The length of Strava's short window. Only a stand-in has another one than a quarter of an hour. */
+    readonly window: Millis
+  }
+  /** The delays before further attempts. */
+  readonly retry: readonly Duration[]
+  /** Where dead letters are reported: `https://<key>@<host>/<project>`. */
+  readonly sentryDsn: string | undefined
+}
+
+export function settingsFrom(env: Env): Settings {
+  const needed = (name: string): string => {
+    const value = env[name]
+    if (value === undefined || value === '')
+      throw new Error(`${name} must be set. See the table of variables in README.md.`)
+    return value
+  }
+  const count = (name: string, otherwise: number): number => {
+    const value = Number(env[name] ?? otherwise)
+    if (Number.isInteger(value) && value > 0) return value
+    throw new Error(`${name} must be a whole number above 0; got ${env[name]}.`)
+  }
+  const list = (name: string): readonly string[] => (env[name] ?? '').split(',').filter((one) => one !== '')
+  return {
+    encryptionKey: needed('SLUICE_ENCRYPTION_KEY'),
+    garmin: {
+      clientId: needed('GARMIN_CLIENT_ID'),
+      addresses: list('GARMIN_ADDRESSES'),
+      backfillDays: count('GARMIN_BACKFILL_DAYS_PER_MINUTE', 100),
+    },
+    strava: {
+      verifyToken: needed('STRAVA_VERIFY_TOKEN'),
+      subscriptionId: needed('STRAVA_SUBSCRIPTION_ID'),
+      clientId: needed('STRAVA_CLIENT_ID'),
+      clientSecret: needed('STRAVA_CLIENT_SECRET'),
+      signingSecret: env['STRAVA_SIGNING_SECRET'],
+      quarterHour: count('STRAVA_PER_15_MINUTES', 100),
+      day: count('STRAVA_PER_DAY', 1_000),
+      perAthlete: count('STRAVA_PER_ATHLETE', 25),
+      window: count('STRAVA_WINDOW_MS', 900_000),
+    },
+    // The list of the design. Its formula would give 1, 2, 4 and 8 minutes instead.
+    retry: (env['RETRY_DELAYS'] ?? '1m,5m,30m,2h').split(',') as readonly Duration[],
+    sentryDsn: env['SENTRY_DSN'],
+  }
+}
