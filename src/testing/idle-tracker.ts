@@ -7,12 +7,20 @@ const IDLE_TURNS = 8
 
 export class IdleTracker {
   readonly #clock: VirtualClock
+  /** The number of pending calls of `settled`. */
+  #waiting = 0
 
   constructor(clock: VirtualClock) {
     this.#clock = clock
   }
 
   async settled(): Promise<void> {
+    this.#waiting++
+    await this.#settle()
+    this.#waiting--
+  }
+
+  async #settle(): Promise<void> {
     for (let still = 0; still < IDLE_TURNS;) {
       const before = this.#clock.calls
       await new Promise((resolve) => setImmediate(resolve))
@@ -27,7 +35,7 @@ export class IdleTracker {
     const end = clock.monotonic() + by
     await this.#advanceWhile((next) => next <= end)
     clock.advance(end - clock.monotonic())
-    await this.settled()
+    await this.#settle()
   }
 
   /** Advances the clock until the promise settles. */
@@ -43,10 +51,16 @@ export class IdleTracker {
 
   async #advanceWhile(goesOn: (next: Millis) => boolean): Promise<void> {
     const clock = this.#clock
-    await this.settled()
+    await this.#allSettled()
     for (let next = clock.next(); next !== undefined && goesOn(next); next = clock.next()) {
       clock.advance(Math.max(0, next - clock.monotonic()))
-      await this.settled()
+      await this.#allSettled()
     }
+  }
+
+  /** A script that is under way may wait for idleness as well, e.g. in `crash`. Time that went on would keep it waiting. */
+  async #allSettled(): Promise<void> {
+    do await this.#settle()
+    while (this.#waiting > 0)
   }
 }
