@@ -35,7 +35,7 @@ export const retries: Play = async (stage) => {
     stage,
     'it is dead',
     () => stage.emitted('run.dead').some(({ key }) => key.endsWith('/701')),
-    1.5 * settings.retry.reduce((sum, delay) => sum + millisOf(delay), 0) + 30_000,
+    1.5 * settings.retry.map(millisOf).reduce((sum, delay) => sum + delay, 0) + 30_000,
   )
   const at = strava.calls.slice(calls).flatMap(({ id, at: time }) => (id === '701' ? [time] : []))
   const delays = settings.retry.map(millisOf)

@@ -55,7 +55,7 @@ export async function call(
   body?: unknown,
 ): Promise<{ readonly status: number; readonly json: Readonly<Record<string, unknown>> }> {
   const { world } = stage
-  world.key ??= (await stage.app.admin.keys.make({ name: 'the back end', role: 'operate' })).secret
+  world.key ??= (await stage.app.admin.keys.create({ name: 'the back end', role: 'operate' })).secret
   const headers = { authorization: `Bearer ${world.key}`, 'content-type': 'application/json' }
   const response = await stage.send(path, {
     method,
