@@ -2,7 +2,8 @@
 // commits, in its order. No process waits for the transaction, however long it stays open.
 import pg from 'pg'
 import { afterEach, describe, expect, inject, test } from 'vitest'
-import { Sluice } from '../../src/index.ts'
+import { z } from 'zod'
+import { defineEvent, Sluice } from '../../src/index.ts'
 import type { LeasedUnroutedEvent, Store } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { randomFrom } from '../../bench/workload.ts'
@@ -10,6 +11,8 @@ import { atWork } from './running-app.ts'
 import { outboxWriters } from './outbox-writers.ts'
 
 let made = 0
+
+const billed = defineEvent('bill.sent', z.object({ total: z.number() }))
 
 describe.each(inject('postgresServers'))('$name', ({ url }) => {
   const ends: (() => Promise<unknown>)[] = []
@@ -54,6 +57,10 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     app.flow('asked', {
       on: () => false,
       run: (run) => void ran.push(...run.events.map((event) => `asked ${event.type}`)),
+    })
+    app.flow('billed', {
+      on: billed,
+      run: ({ events }) => void ran.push(...events.map(({ data }) => `bill ${data.total}`)),
     })
     await app.start()
     ends.push(async () => {
@@ -133,6 +140,27 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await app.publish({ type: 'order.paid', data: { n: 5 } })
     await until(4)
     expect(ran.at(-1)).toBe('all order.paid 5')
+  })
+
+  test('L2a data that its schema rejects: app.publish with tx throws, and an event that SQL published becomes unrouted', async () => {
+    const { app, schema, ran } = await stage()
+    const tx = await client()
+    await tx.query('begin')
+    const invalid = { type: 'bill.sent', data: { total: 'much' } }
+    const error = expect.stringMatching(/bill\.sent: data\.total: .*expected number, received string/)
+    await expect(app.publish([billed({ total: 1 }), invalid], { tx })).rejects.toMatchObject({
+      code: 'EVENT_INVALID',
+      message: error,
+    })
+    expect((await tx.query(`select 1 from ${schema}.outbox`)).rows).toEqual([])
+    const done = app.once('run.done')
+    await tx.query(`select ${schema}.publish('bill.sent', $1)`, [JSON.stringify(invalid.data)])
+    await app.publish(billed({ total: 2 }), { tx })
+    await tx.query('commit')
+    await done
+    expect(ran).toEqual(['bill 2'])
+    const list = async (): Promise<readonly unknown[]> => (await app.admin.deadLetters.list({ kind: 'unrouted' })).items
+    await expect.poll(list).toMatchObject([{ flow: 'billed', reason: 'schema-failed', error }])
   })
 
   test('D7 app.publish with tx accepts as many events as without, and the transaction continues', async () => {
