@@ -139,7 +139,10 @@ describe.each(STORES)('typed events on %s', (store) => {
 
   test('publish rejects with every definition of the type', async () => {
     const strict = defineEvent('task.edited', z.object({ user: z.string().min(3) }))
-    const t = await play(store, (app) => declareFor(edited)(app.flow('strict', { on: strict, run: () => {} })))
+    const t = await play(store, (app) => {
+      declareFor(edited)(app)
+      app.flow('strict', { on: strict, run: () => {} })
+    })
     await expect(t.app.publish(edited({ user: 'al' }))).rejects.toThrow('data.user: ')
     expect(await stored(t)).toBe(0)
   })
@@ -187,6 +190,13 @@ describe.each(STORES)('typed events on %s', (store) => {
       'f b',
       'f c',
     ])
+  })
+
+  test('a definition with a source checks only the events of that source', async () => {
+    const ofBoard = defineEvent('board/task.edited', z.object({ user: z.string() }))
+    const t = await play(store, (app) => app.flow('board', { on: ofBoard, run: () => {} }))
+    expect(await t.app.publish(WRONG)).toMatchObject([{ kind: 'stored' }])
+    await expect(t.app.publish({ ...WRONG, source: 'board' })).rejects.toThrow('board/task.edited: data.user: ')
   })
 
   test('a list takes the events of each definition with its own schema', async () => {
