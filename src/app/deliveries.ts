@@ -1,14 +1,22 @@
 // `Deliveries` connects the parts of delivering: a delivery is a flow with one lane per endpoint, and its handler posts batches.
 import { waitAtMost, type Clock, type Millis } from '../clock.ts'
 import { BreakerStore } from '../deliver/health/breaker-store.ts'
-import { deliver, type DeliveryDependencies, type DeliveryResult } from '../deliver/delivery.ts'
+import {
+  deliver,
+  type DeliveryBatch,
+  type DeliveryDependencies,
+  type DeliveryReport,
+  type DeliveryResult,
+} from '../deliver/delivery.ts'
 import type { ReaderDependencies } from '../deliver/endpoint-cache.ts'
 import { EndpointDocs } from '../deliver/endpoint-docs.ts'
+import { parseEndpointDefaults, type EndpointDefaults } from '../deliver/endpoint.ts'
 import { ENDPOINT_ARGUMENTS, Endpoints } from '../deliver/endpoints.ts'
 import { HistoryStore } from '../deliver/health/history-store.ts'
 import type { EndpointRateGate, SendDependencies, Transport } from '../deliver/send-batch.ts'
 import { purgeAnswers } from '../deliver/purge-answers.ts'
 import { Subscriptions } from '../deliver/subscriptions.ts'
+import type { BodyFunction } from '../deliver/forms/message.ts'
 import { createDeliverySchedule, type DeliverySchedule } from '../deliver/retry-schedule.ts'
 import { createLimit, type LimitDependencies } from '../limit/limit.ts'
 import type { Duration } from '../model/duration.ts'
@@ -19,13 +27,13 @@ import { TARGET_ENDPOINT_ATTRIBUTE, type EventInput } from '../model/event.ts'
 import type { FailedAttempt, Flow } from '../model/flow.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import { createMatcher, isOperatorNews } from '../flow/globs.ts'
-import { withArgumentChecks, assertKnownOptions } from '../validate/options.ts'
+import { withArgumentChecks, assertKnownOptions, invalidOption } from '../validate/options.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { Settings } from './options.ts'
 import { createEvent } from '../model/new-event.ts'
 import type { Publisher } from '../publish/publisher.ts'
 import type { EndpointEvents } from '../publish/publish.ts'
-import { done, drop, defer, partial, PermanentError, retry, type Ending } from '../model/endings.ts'
+import { done, drop, defer, partial, PermanentError, retry, type Ending, type FailedEvent } from '../model/endings.ts'
 import type { HandledRun, Run } from '../run/run.ts'
 import { createFlow, type FlowOptions } from '../flow/options.ts'
 import type { EventSelector } from '../flow/selection.ts'
@@ -41,6 +49,10 @@ export interface DeliveryOptions<On extends EventSelector = EventSelector> exten
 > {
   /** The exact delays between attempts. Default: 5 s, 30 s, 2 m, 5 m, then every 15 m up to 75 h in total, ±20 %. */
   readonly retry?: readonly Duration[]
+  /** For fields that a registration leaves out. An endpoint gets the events of every delivery, so only one may have defaults. */
+  readonly defaults?: EndpointDefaults
+  /** Builds the body of each batch, instead of the form of the endpoint. */
+  readonly body?: BodyFunction
 }
 
 export interface DeliveriesDependencies extends ReaderDependencies {
@@ -65,6 +77,8 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof DeliveryOptions>([
   'concurrency',
   'keep',
   'retry',
+  'body',
+  'defaults',
 ])
 /** The time that remains after the deadline of a POST for our own work. */
 const DEADLINE_MARGIN: Millis = 10_000
@@ -88,6 +102,7 @@ export class Deliveries {
   readonly #subscriptions: Subscriptions
   readonly #deliveries = new Map<string, Pick<Flow, 'matches' | 'maxAttempts'>>()
   readonly #delivery: DeliveryDependencies
+  #defaults: { readonly delivery?: string; readonly fields: EndpointDefaults } = { fields: {} }
   #transport: Promise<Transport & { readonly close: () => Promise<void> }> | undefined
 
   constructor(deps: DeliveriesDependencies) {
@@ -112,8 +127,9 @@ export class Deliveries {
       userAgent: settings.userAgent,
       origin: settings.proof.kind === 'cloudevents' ? settings.proof.origin : undefined,
     }
+    const defaults = (): EndpointDefaults => this.#defaults.fields
     const parts = { store, now, keyring, settings, docs, subscriptions, breakers, histories, sender, lanes, deliveries }
-    this.endpoints = withArgumentChecks(new Endpoints(parts), 'endpoints', ENDPOINT_ARGUMENTS)
+    this.endpoints = withArgumentChecks(new Endpoints({ ...parts, defaults }), 'endpoints', ENDPOINT_ARGUMENTS)
     const publish = (event: EventInput): Promise<unknown> => publisher.publish([event])
     this.#delivery = { ...sender, endpoints: this.endpoints, breakers, histories, emit, publish }
   }
@@ -129,7 +145,9 @@ export class Deliveries {
 
   flow<On extends EventSelector>(name: string, options: DeliveryOptions<On>): Flow {
     assertKnownOptions(options, OPTIONS, `delivery(${JSON.stringify(name)}).`)
-    const { retry: delays, ...rest } = options
+    const { retry: delays, body: build, defaults, ...rest } = options
+    if (build !== undefined && typeof build !== 'function')
+      throw invalidOption(`delivery(${JSON.stringify(name)}).body must be a function of the events and the endpoint.`)
     const schedule = createDeliverySchedule(delays, `${name}.retry`)
     const made: Flow = createFlow<HandledRun, On>(name, {
       ...rest,
@@ -139,8 +157,9 @@ export class Deliveries {
           ? this.#subscriptions.matching(event)
           : [],
       timeout: this.#settings.deadline + DEADLINE_MARGIN,
-      run: (run) => this.#run(run, schedule),
+      run: (run) => this.#run(run, { schedule, build }),
     })
+    if (defaults !== undefined) this.#setDefaults(name, defaults)
     const wants = createDeliveryMatcher(made)
     this.#deliveries.set(name, { matches: wants, maxAttempts: schedule.tries })
     return {
@@ -151,6 +170,17 @@ export class Deliveries {
       maxAttempts: schedule.tries,
       retryDelay: (failed) => nextDelay(schedule, failed),
     }
+  }
+
+  #setDefaults(name: string, given: EndpointDefaults): void {
+    const option = `delivery(${JSON.stringify(name)}).defaults`
+    const { delivery: other } = this.#defaults
+    if (other !== undefined) {
+      throw invalidOption(
+        `${option} must be set on one delivery only; got another on ${JSON.stringify(other)}. An endpoint gets the events of both.`,
+      )
+    }
+    this.#defaults = { delivery: name, fields: parseEndpointDefaults(given, option) }
   }
 
   /** Returns the events addressed to this endpoint only, and the flows that deliver them. */
@@ -213,16 +243,23 @@ export class Deliveries {
     await (await this.#transport)?.close()
   }
 
-  async #run(run: HandledRun, schedule: DeliverySchedule): Promise<Ending> {
+  async #run(run: HandledRun, how: DeliveryPolicy): Promise<Ending> {
+    const nextAttempt = (asked = 0): Millis | undefined => {
+      const now = this.#deps.now()
+      const elapsed = run.failingSince === 0 ? 0 : now - run.failingSince
+      const least = nextDelay(how.schedule, { failures: run.attempt, elapsed, random: 0, requestedDelay: asked })
+      return least === undefined ? undefined : now + least
+    }
     // A failing store or a missing key is not the endpoint's fault.
-    const outcome = await this.#deliver(run, schedule).catch((error: unknown): DeliveryResult => {
+    const report = await this.#deliver(run, how.build, nextAttempt).catch((error: unknown): DeliveryReport => {
       if (error instanceof RateLimitDeferred) throw error
-      return { kind: 'broken', error }
+      return { result: { kind: 'broken', error }, rest: run.events, tried: 0 }
     })
-    if (outcome.kind === 'ours' || outcome.kind === 'broken') this.#noteOwnFailure(run, outcome)
-    if (outcome.kind === 'retry' && outcome.detail !== undefined)
-      run.log.warn(`It was not delivered: ${outcome.detail}`)
-    return toEnding(outcome)
+    const { result } = report
+    if (result.kind === 'ours' || result.kind === 'broken') this.#noteOwnFailure(run, result)
+    if (result.kind === 'retry' && result.detail !== undefined) run.log.warn(`It was not delivered: ${result.detail}`)
+    const isLast = result.kind === 'retry' && nextAttempt(result.after) === undefined
+    return toEnding(report, run.events, isLast)
   }
 
   /** `#noteOwnFailure` adds an entry to the endpoint's history. It counts as no attempt and only explains the missing delivery. */
@@ -236,19 +273,20 @@ export class Deliveries {
     this.#histories.note(key, { run: id, attempt, at, error, ...nothing, isOurs: true })
   }
 
-  async #deliver(run: HandledRun, schedule: DeliverySchedule): Promise<DeliveryResult> {
+  async #deliver(
+    run: HandledRun,
+    build: BodyFunction | undefined,
+    nextAttempt: DeliveryBatch['nextAttempt'],
+  ): Promise<DeliveryReport> {
     const { id, flow, key, attempt, events, signal } = run
-    const nextAttempt = (asked = 0): Millis | undefined => {
-      const now = this.#deps.now()
-      const elapsed = run.failingSince === 0 ? 0 : now - run.failingSince
-      const least = nextDelay(schedule, { failures: attempt, elapsed, random: 0, requestedDelay: asked })
-      return least === undefined ? undefined : now + least
-    }
-    const batch = { endpoint: key, name: flow, run: id, attempt, events, signal, nextAttempt }
-    const delivered = await deliver(this.#delivery, batch)
-    if (delivered.kind === 'held' || delivered.kind === 'disable')
-      await this.#lanes.holdOne(flow, key, { reason: delivered.reason, by: ENGINE_ACTOR })
-    return delivered
+    const { sent } = (run.state ?? {}) as Partial<DeliveryProgress>
+    const extend = (): void => run.extend(this.#settings.deadline + DEADLINE_MARGIN)
+    const batch = { endpoint: key, name: flow, run: id, attempt, events, sent, build, signal, extend, nextAttempt }
+    const report = await deliver(this.#delivery, batch)
+    const { result } = report
+    if (result.kind === 'held' || result.kind === 'disable')
+      await this.#lanes.holdOne(flow, key, { reason: result.reason, by: ENGINE_ACTOR })
+    return report
   }
 
   /** The endpoint's own rate is a limit like any other. */
@@ -279,6 +317,11 @@ function createDeliveryMatcher(made: Flow): Flow['matches'] {
   return (event) => matchesName(event) && made.matches(event)
 }
 
+interface DeliveryPolicy {
+  readonly schedule: DeliverySchedule
+  readonly build: BodyFunction | undefined
+}
+
 type OwnFailure = Extract<DeliveryResult, { kind: 'ours' | 'broken' }>
 
 /** `failureTexts` returns a text for the subscriber and one for the log. Store errors name files and hosts, so only the log has them. */
@@ -287,7 +330,33 @@ function failureTexts(error: unknown): readonly [shown: string, whole: string] {
   return [`${error instanceof SluiceError ? error.code : 'Something failed'}; the log says more.`, whole]
 }
 
-function toEnding(outcome: DeliveryResult): Ending {
+/** `DeliveryProgress` is the state of a run that was interrupted between the POSTs of its events. */
+interface DeliveryProgress {
+  /** The last event that was delivered. */
+  readonly sent: string
+}
+
+/** With one POST for each event, those that were delivered are done, whatever happens to the rest. */
+function toEnding(report: DeliveryReport, events: readonly FlowEvent[], isLast: boolean): Ending {
+  const { result, rest, tried } = report
+  const delivered = events.length - rest.length
+  if (result.kind === 'retry' && (delivered > 0 || (isLast && tried < rest.length))) {
+    return partial({ failed: toFailedEvents(report, result.reason, false), after: result.after ?? 0 })
+  }
+  if (result.kind === 'dead' && (delivered > 0 || tried < rest.length)) {
+    return partial({ failed: toFailedEvents(report, result.reason, true) })
+  }
+  const ending = toWholeEnding(result)
+  const sent = events[delivered - 1]?.id
+  if (ending.kind !== 'given-back' || sent === undefined) return ending
+  return defer({ ...ending, state: { sent } satisfies DeliveryProgress })
+}
+
+function toFailedEvents({ rest, tried }: DeliveryReport, reason: string, permanent: boolean): readonly FailedEvent[] {
+  return rest.map(({ id }, at) => (at < tried ? { id, reason, permanent } : { id, reason, untried: true }))
+}
+
+function toWholeEnding(outcome: DeliveryResult): Ending {
   switch (outcome.kind) {
     case 'delivered':
       return done
@@ -295,12 +364,16 @@ function toEnding(outcome: DeliveryResult): Ending {
       return partial({ failed: outcome.failed.map((id) => ({ id, reason: outcome.reason })) })
     case 'retry':
       return retry({ after: outcome.after ?? 0, reason: outcome.reason })
+    case 'unbuilt':
+      return retry({ reason: outcome.reason })
     case 'dead':
       throw new PermanentError(outcome.reason)
     case 'removed':
       return drop('The endpoint was removed.')
     case 'wait':
       return defer({ after: outcome.after, why: WAITING_FOR_PROBE })
+    case 'later':
+      return defer({ after: outcome.after, why: outcome.why })
     case 'ours':
       return defer({ after: OWN_FAILURE_DELAY, why: outcome.reason })
     case 'broken':

@@ -7,11 +7,19 @@ import type { AnyListener } from '../observe/emitter.ts'
 import type { BreakerStore } from './health/breaker-store.ts'
 import { PAUSED, type Endpoints } from './endpoints.ts'
 import type { HistoryStore } from './health/history-store.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint, EndpointTarget } from './endpoint.ts'
 import { isEndpointEvent, createEndpointEvent } from './endpoint-events.ts'
 import { decideOutcome, type DeliveryOutcome } from './outcome.ts'
 import type { PostResult } from './http/post.ts'
-import { postBatch, type SendDependencies } from './send-batch.ts'
+import { RateLimitDeferred } from '../limit/run-context.ts'
+import { BodyError, type BodyFunction } from './forms/message.ts'
+import {
+  createMessages,
+  postMessage,
+  type BatchToSend,
+  type EventMessage,
+  type SendDependencies,
+} from './send-batch.ts'
 
 export interface DeliveryDependencies extends SendDependencies {
   readonly endpoints: Pick<Endpoints, 'findTarget'>
@@ -29,7 +37,13 @@ export interface DeliveryBatch {
   /** Starts at 1. */
   readonly attempt: number
   readonly events: readonly FlowEvent[]
+  /** The last event that an earlier attempt of this run delivered; undefined if none did. */
+  readonly sent: string | undefined
+  /** Builds the body instead of the form of the endpoint. */
+  readonly build: BodyFunction | undefined
   readonly signal: AbortSignal
+  /** Restarts the timeout of the attempt. */
+  readonly extend: () => void
   /** Returns the earliest time of the next attempt if this one fails. */
   readonly nextAttempt: (requestedDelay: Millis | undefined) => Millis | undefined
 }
@@ -38,41 +52,109 @@ export type DeliveryResult =
   | DeliveryOutcome
   /** The endpoint does not exist any more. */
   | { readonly kind: 'removed' }
+  /** The body function of the delivery failed. */
+  | { readonly kind: 'unbuilt'; readonly reason: string }
+  /** The rest of the events is sent in the next attempt of the run. */
+  | { readonly kind: 'later'; readonly after: Millis; readonly why: string }
   /** Held until a person ends it. */
   | { readonly kind: 'held'; readonly reason: string }
   | { readonly kind: 'wait'; readonly after: Millis }
   /** Like `ours`, but the thrown error must only be shown to the operator. */
   | { readonly kind: 'broken'; readonly error: unknown }
 
+export interface DeliveryReport {
+  readonly result: DeliveryResult
+  /** The events that were not delivered, in order. */
+  readonly rest: readonly FlowEvent[]
+  /** How many of them were posted, and not accepted. */
+  readonly tried: number
+}
+
+/** A run with one POST for each event gives other lanes a turn after this time. */
+const MAX_TURN: Millis = 30_000
+const NEXT_TURN: DeliveryResult = { kind: 'later', after: 0, why: 'The rest is sent in the next turn of the lane.' }
 const UNPROVEN = 'The endpoint is not proven.'
 /** In bytes; more than the history keeps. */
 const MAX_RESPONSE_READ = 4_000
 const DISABLED = 'The endpoint is disabled.'
 
-export async function deliver(deps: DeliveryDependencies, batch: DeliveryBatch): Promise<DeliveryResult> {
+/** `deliver` posts one message, or one after the other where the form of the endpoint holds a single event. */
+export async function deliver(deps: DeliveryDependencies, batch: DeliveryBatch): Promise<DeliveryReport> {
+  const began = deps.clock.monotonic()
+  const resumed = batch.events.slice(batch.events.findIndex(({ id }) => id === batch.sent) + 1)
+  let rest = resumed
+  while (rest.length > 0) {
+    const { result, tried } = await deliverNext(deps, { ...batch, events: rest }).catch((error: unknown) => {
+      // What was delivered must not be sent again, so only the first POST may fail the attempt.
+      if (rest === resumed) throw error
+      return { result: toInterruption(error), tried: 0 }
+    })
+    if (result.kind !== 'delivered') return { result, rest, tried }
+    rest = rest.slice(tried)
+    if (rest.length > 0 && deps.clock.monotonic() - began > MAX_TURN) return { result: NEXT_TURN, rest, tried: 0 }
+    batch.extend()
+  }
+  return { result: { kind: 'delivered' }, rest, tried: 0 }
+}
+
+interface NextDelivery {
+  readonly result: DeliveryResult
+  /** How many events the message holds. */
+  readonly tried: number
+}
+
+async function deliverNext(deps: DeliveryDependencies, batch: DeliveryBatch): Promise<NextDelivery> {
+  const { name: type, build, signal } = batch
   const target = await deps.endpoints.findTarget(batch.endpoint)
-  if (target === undefined) return { kind: 'removed' }
+  if (target === undefined) return untried({ kind: 'removed' })
   const held = holdReason(target.endpoint)
-  if (held !== undefined) return { kind: 'held', reason: held }
+  if (held !== undefined) return untried({ kind: 'held', reason: held })
+  const message = createFirstMessage(target, { type, events: batch.events, build })
+  if (message instanceof BodyError) return untried({ kind: 'unbuilt', reason: message.message })
   const admitted = await deps.breakers.admit(batch.endpoint, batch.run, deps.now())
   if (admitted.kind === 'wait') {
-    if (admitted.until === undefined) return { kind: 'held', reason: DISABLED }
-    return { kind: 'wait', after: Math.max(0, admitted.until - deps.now()) }
+    if (admitted.until === undefined) return untried({ kind: 'held', reason: DISABLED })
+    return untried({ kind: 'wait', after: Math.max(0, admitted.until - deps.now()) })
   }
-  const { name: type, events, signal } = batch
-  const { posted, ids } = await postBatch(deps, target, { type, events, signal })
-  const outcome = decideOutcome(posted, ids, deps.now())
+  const posted = await postMessage(deps, target, message, signal)
+  const sent = { ...batch, events: message.events }
+  const tried = message.events.length
+  const outcome = decideOutcome(
+    posted,
+    sent.events.map(({ id }) => id),
+    deps.now(),
+  )
   // Sluice's own failure says nothing about the endpoint.
-  if (outcome.kind === 'ours') return outcome
-  noteAttempt(deps, batch, { outcome, posted })
+  if (outcome.kind === 'ours') return { result: outcome, tried }
+  noteAttempt(deps, sent, { outcome, posted })
   try {
-    await reportOutcome(deps, batch, outcome, target.endpoint)
+    await reportOutcome(deps, sent, outcome, target.endpoint)
   } catch (error) {
     // The response of the endpoint stands. A delivered batch is not sent again because its bookkeeping failed. Only
     // `disable` rethrows, because nothing but that record disables the endpoint.
     if (outcome.kind === 'disable') throw error
   }
-  return outcome
+  return { result: outcome, tried }
+}
+
+function createFirstMessage(to: EndpointTarget, what: BatchToSend): EventMessage | BodyError {
+  try {
+    const [message] = createMessages(to, what)
+    if (message === undefined) throw new Error('A batch has at least one event.')
+    return message
+  } catch (error) {
+    if (error instanceof BodyError) return error
+    throw error
+  }
+}
+
+function untried(result: DeliveryResult): NextDelivery {
+  return { result, tried: 0 }
+}
+
+function toInterruption(error: unknown): DeliveryResult {
+  if (!(error instanceof RateLimitDeferred)) return { kind: 'broken', error }
+  return { kind: 'later', after: error.after, why: error.message }
 }
 
 /** `holdReason` returns why the endpoint waits until a person acts: it is not proven, or paused. */

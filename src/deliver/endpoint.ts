@@ -5,11 +5,12 @@ import type { Millis } from '../clock.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import { parseLimitOptions } from '../limit/options.ts'
 import type { Duration } from '../model/duration.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import { createMatcher } from '../flow/globs.ts'
 import { createContentFilter, type ContentFilter } from '../flow/where.ts'
 import { checkUrl, URL_LENGTH_MAX, type GuardRules } from './http/addresses.ts'
 import { headersFault, mergeHeaders, type HeaderMap, type HeadersChange } from './http/headers.ts'
+import { formFault, formSecretFault, type Form } from './forms/form.ts'
 import { mayReceive } from './endpoint-events.ts'
 import { secretFaultFor, signingFault, type Signing } from './signing.ts'
 
@@ -26,8 +27,8 @@ export interface EndpointFields {
   readonly description: string
   readonly headers: HeaderMap
   readonly signing: Signing
-  /** `standard` sends `{ type, timestamp, data: { events } }`; `events` sends `{ events }`. */
-  readonly form: 'standard' | 'events'
+  /** The shape of the bodies. */
+  readonly form: Form
   /** At most `rate` POSTs in any window of length `per`, over all processes. Null means no limit. */
   readonly rate: EndpointRate | null
 }
@@ -109,12 +110,17 @@ const DEFAULT_FIELDS: Omit<EndpointFields, 'url' | 'eventFilter'> = {
 }
 
 /** `parseEndpointFields` checks all active secrets, because some signings send only the previous one. */
-export function parseEndpointFields(given: NewEndpoint, secrets: readonly string[], rules: GuardRules): EndpointFields {
+export function parseEndpointFields(
+  given: NewEndpoint,
+  secrets: readonly string[],
+  rules: GuardRules,
+  defaults: EndpointDefaults = {},
+): EndpointFields {
   if (typeof given !== 'object' || given === null)
     throw invalid('url', 'is missing. It is the address for the batches.')
   assertKnownOptions(given, FIELDS, 'endpoint: ')
   const { secret: _secret, active = true, eventFilter, ...rest } = given
-  const fields: EndpointFields = { ...DEFAULT_FIELDS, ...rest, eventFilter: parseEventFilter(eventFilter) }
+  const fields: EndpointFields = { ...DEFAULT_FIELDS, ...defaults, ...rest, eventFilter: parseEventFilter(eventFilter) }
   for (const field of ['name', 'tenant', 'description', 'url'] as const) {
     const text: unknown = fields[field]
     const most = field === 'url' ? URL_LENGTH_MAX : TEXT_MAX
@@ -129,14 +135,34 @@ export function parseEndpointFields(given: NewEndpoint, secrets: readonly string
   if (badHeaders !== undefined) throw invalid('headers', `are invalid: ${badHeaders}`)
   const badSigning = signingFault(fields.signing)
   if (badSigning !== undefined) throw invalid('signing', `is invalid: ${badSigning}`)
+  const badForm = formFault(fields.form)
+  if (badForm !== undefined) throw invalid('form', badForm)
+  const badKey = formSecretFault(fields.form, secrets[0] ?? '')
+  if (badKey !== undefined) throw invalid('secret', `is invalid: ${badKey}`)
   for (const [at, secret] of secrets.entries()) {
     const fault = secretFaultFor(fields.signing, secret)
     if (fault !== undefined) throw invalid(at === 0 ? 'secret' : PREVIOUS_SECRET, `is invalid: ${fault}`)
   }
-  if (fields.form !== 'standard' && fields.form !== 'events') throw invalid('form', `must be 'standard' or 'events'.`)
   assertOption('rate', () => fields.rate !== null && parseLimitOptions('rate', fields.rate))
   assertOption('where', () => fields.where !== null && createContentFilter(fields.where, 'where'))
   return { ...fields, headers: mergeHeaders(fields.headers) }
+}
+
+/** `EndpointDefaults` replace the defaults of endpoints that are registered without these fields. */
+export type EndpointDefaults = Partial<Pick<EndpointFields, 'signing' | 'form' | 'rate'>>
+
+const DEFAULTABLE: ReadonlySet<string> = new Set<keyof EndpointDefaults>(['signing', 'form', 'rate'])
+
+/** `parseEndpointDefaults` checks the defaults when the app is built, not when somebody registers. */
+export function parseEndpointDefaults(given: EndpointDefaults, option: string): EndpointDefaults {
+  assertKnownOptions(given, DEFAULTABLE, `${option}.`)
+  const { signing, form, rate } = { ...DEFAULT_FIELDS, ...given }
+  const badSigning = signingFault(signing)
+  if (badSigning !== undefined) throw invalidOption(`${option}.signing is invalid: ${badSigning}`)
+  const badForm = formFault(form)
+  if (badForm !== undefined) throw invalidOption(`${option}.form ${badForm}`)
+  if (rate !== null) parseLimitOptions(`${option}.rate`, rate)
+  return given
 }
 
 /** Null and an empty list mean all events. The globs are bounded: subscribers write them and every event is matched. */

@@ -12,6 +12,7 @@ import { listDeliveries, type DeliveriesQuery, type DeliveryRecord } from './del
 import {
   parseEndpointFields,
   type Endpoint,
+  type EndpointDefaults,
   type EndpointTarget,
   type EndpointUpdate,
   type NewEndpoint,
@@ -44,6 +45,8 @@ export interface EndpointsDependencies {
   readonly lanes: SteerableLanes
   /** The deliveries by name, with their maximum number of attempts. */
   readonly deliveries: DeliveriesQuery['deliveries']
+  /** For fields that a registration leaves out. */
+  readonly defaults: () => EndpointDefaults
 }
 
 /** What the operators of an endpoint do to its lanes. */
@@ -89,7 +92,7 @@ export class Endpoints {
   }
 
   async create(given: NewEndpoint, by = ''): Promise<CreatedEndpoint> {
-    const { keyring, settings, docs, subscriptions } = this.#deps
+    const { keyring, settings, docs, subscriptions, defaults } = this.#deps
     const active = given?.active ?? true
     if (!keyring.hasKey)
       throw new SluiceError(
@@ -97,7 +100,7 @@ export class Endpoints {
         'Secrets are stored encrypted, and the app has no encryption key. Set encryptionKey first.',
       )
     const secret = given?.secret ?? newSecret()
-    const fields = parseEndpointFields(given, [secret], settings.rules)
+    const fields = parseEndpointFields(given, [secret], settings.rules, defaults())
     const { count, now } = await docs.count()
     if (count >= MAX_ENDPOINTS) {
       const text = `endpoint: there are already ${MAX_ENDPOINTS} endpoints.`

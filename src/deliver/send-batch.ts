@@ -1,12 +1,14 @@
-// `postBatch` builds, signs and posts one batch at the rate of its endpoint.
+// `createMessages` turns a batch into messages, and `postMessage` signs and posts one of them at the rate of its endpoint.
 import { hash } from 'node:crypto'
 import type { Clock, Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { GuardRules } from './http/addresses.ts'
-import { batchBody, type DeliveredEvent } from './batch.ts'
+import { createContent, type BodyFunction } from './forms/message.ts'
+import { isSingleEventForm } from './forms/form.ts'
 import type { Endpoint, EndpointTarget } from './endpoint.ts'
 import { responseBudget } from './outcome.ts'
+import type { HeaderMap } from './http/headers.ts'
 import type { post, PostResult, PostDependencies, PostRequest } from './http/post.ts'
 import { createSignatureHeaders } from './signing.ts'
 
@@ -38,27 +40,41 @@ export interface BatchToSend {
   readonly type: string
   /** In the order of their positions in the lane (D2). */
   readonly events: readonly FlowEvent[]
-  readonly signal?: AbortSignal
+  /** Replaces the form of the endpoint. */
+  readonly build?: BodyFunction | undefined
 }
 
-export interface PostedBatch {
-  readonly posted: PostResult
-  readonly ids: readonly string[]
+/** `EventMessage` is one POST with events of a batch. */
+export interface EventMessage extends Omit<MessageToSend, 'signal'> {
+  readonly events: readonly FlowEvent[]
 }
 
-export async function postBatch(deps: SendDependencies, to: EndpointTarget, what: BatchToSend): Promise<PostedBatch> {
-  const { endpoint } = to
-  const { events } = what
-  const ids = events.map(({ id }) => id)
-  const form = endpoint.form === 'events' ? EVENTS_FORM : ({ kind: 'standard', type: what.type } as const)
-  const body = batchBody(form, events.map(toDeliveredEvent))
-  const signed = { id: batchId(endpoint.id, what.type, ids), body, maxResponseBytes: responseBudget(ids) }
-  return { posted: await postSigned(deps, to, { ...signed, signal: what.signal }), ids }
+/** `createMessages` yields one message, or one for each event where the form of the endpoint holds a single one. */
+export function* createMessages(to: EndpointTarget, { type, events, build }: BatchToSend): Generator<EventMessage> {
+  const { endpoint, secrets } = to
+  const isSplit = build === undefined && isSingleEventForm(endpoint.form)
+  for (const some of isSplit ? events.map((event) => [event]) : [events]) {
+    const ids = some.map((event) => event.id)
+    const id = batchId(endpoint.id, type, ids)
+    const content = createContent({ endpoint, secret: secrets[0] ?? '', id, type, events: some, build })
+    yield { id, events: some, ...content, maxResponseBytes: responseBudget(ids) }
+  }
+}
+
+export function postMessage(
+  deps: SendDependencies,
+  to: EndpointTarget,
+  { events: _events, ...message }: EventMessage,
+  signal?: AbortSignal,
+): Promise<PostResult> {
+  return postSigned(deps, to, { ...message, signal })
 }
 
 export interface MessageToSend extends Pick<PostRequest, 'body' | 'maxResponseBytes'> {
   /** The same for all attempts. */
   readonly id: string
+  /** What the headers say about the body, e.g. its media type. Default: JSON. */
+  readonly headers?: HeaderMap
   readonly signal: AbortSignal | undefined
 }
 
@@ -66,13 +82,13 @@ export interface MessageToSend extends Pick<PostRequest, 'body' | 'maxResponseBy
 export async function postSigned(
   deps: SendDependencies,
   { endpoint, secrets, headers: extra }: EndpointTarget,
-  { id, signal, ...what }: MessageToSend,
+  { id, signal, headers: content = JSON_BODY, ...what }: MessageToSend,
 ): Promise<PostResult> {
   const { clock, deadline, userAgent, guardRules: rules, origin } = deps
   const way = await deps.openTransport()
   return deps.atEndpointRate(endpoint, () => {
     const signed = createSignatureHeaders(endpoint.signing, { id, at: deps.now(), body: what.body, secrets })
-    const headers = { ...JSON_BODY, ...signed, ...(origin !== undefined && { 'webhook-request-origin': origin }) }
+    const headers = { ...content, ...signed, ...(origin !== undefined && { 'webhook-request-origin': origin }) }
     const request = { ...what, url: endpoint.url, headers, endpointHeaders: extra }
     const how = { agent: way.agent, clock, deadline, userAgent, ...rules }
     return way.post(request, signal === undefined ? how : { ...how, signal })
@@ -94,12 +110,7 @@ export async function withinDeadline<T>(
 }
 
 const RATE_USED_UP = 'The rate of the endpoint is used up at the moment.'
-const EVENTS_FORM = { kind: 'events' } as const
 const JSON_BODY = { 'content-type': 'application/json' } as const
-
-function toDeliveredEvent({ id, source, type, time, subject = '', body }: FlowEvent): DeliveredEvent {
-  return { id, source, type, time, subject, body }
-}
 
 /**
  * The same events of the same delivery to the same endpoint have the same id in every attempt and run. Another delivery

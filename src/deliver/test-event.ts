@@ -6,7 +6,7 @@ import { FlowEvent } from '../model/flow-event.ts'
 import type { EndpointTarget } from './endpoint.ts'
 import { cleanText } from './health/history.ts'
 import { decideOutcome } from './outcome.ts'
-import { withinDeadline, postBatch, type SendDependencies } from './send-batch.ts'
+import { createMessages, postMessage, withinDeadline, type SendDependencies } from './send-batch.ts'
 
 export interface TestResult {
   /** The id of the test event. */
@@ -29,8 +29,10 @@ export async function sendTestEvent(deps: SendDependencies, to: EndpointTarget):
   const body = Buffer.from(JSON.stringify({ endpoint, text: 'This is a test: nothing has happened.' }))
   const named = { id: newEventId(now), source: 'sluice', type: TYPE, time: now, tenant, subject: endpoint }
   const event = new FlowEvent({ ...named, attributes: '', body })
-  const { posted, ids } = await withinDeadline(deps, (some) => postBatch(some, to, { type: TYPE, events: [event] }))
-  const outcome = decideOutcome(posted, ids, now)
+  const [message] = [...createMessages(to, { type: TYPE, events: [event] })]
+  if (message === undefined) throw new Error('One event makes one message.')
+  const posted = await withinDeadline(deps, (some) => postMessage(some, to, message))
+  const outcome = decideOutcome(posted, [event.id], now)
   return {
     event: event.id,
     delivered: outcome.kind === 'delivered',

@@ -12,6 +12,8 @@ export interface FailedEvent {
   readonly reason: string
   /** The event becomes a dead letter at once and is not retried. */
   readonly permanent?: boolean
+  /** The event was not tried, so the last attempt of the others does not make it a dead letter. */
+  readonly untried?: boolean
 }
 
 export type Ending = Branded &
@@ -20,8 +22,8 @@ export type Ending = Branded &
     | { readonly kind: 'snoozed'; readonly after: Duration; readonly state: unknown }
     | { readonly kind: 'retry'; readonly after: Duration; readonly reason: string }
     | { readonly kind: 'drop'; readonly reason: string }
-    | { readonly kind: 'partial'; readonly failed: readonly FailedEvent[] }
-    | { readonly kind: 'given-back'; readonly after: Duration; readonly why: string }
+    | { readonly kind: 'partial'; readonly failed: readonly FailedEvent[]; readonly after: Duration }
+    | { readonly kind: 'given-back'; readonly after: Duration; readonly why: string; readonly state?: unknown }
   )
 
 /** `done` ends the run, as if the handler had returned nothing. */
@@ -47,13 +49,18 @@ export function drop(reason: string): Ending {
   return { [ENDING]: true, kind: 'drop', reason }
 }
 
-/** `partial` names the events that were not accepted. All other events are done. */
-export function partial(options: { readonly failed: readonly FailedEvent[] }): Ending {
-  return { [ENDING]: true, kind: 'partial', failed: options.failed }
+/** `partial` names the events that were not accepted. All other events are done. The retry starts no earlier than `after`. */
+export function partial(options: { readonly failed: readonly FailedEvent[]; readonly after?: Duration }): Ending {
+  return { [ENDING]: true, kind: 'partial', failed: options.failed, after: options.after ?? 0 }
 }
 
 /** `defer` is a `snooze` without a time limit, for an attempt that has not begun. Only the engine's own flows use it. */
-export function defer(options: { readonly after: Duration; readonly why: string }): Ending {
+export function defer(options: {
+  readonly after: Duration
+  readonly why: string
+  /** `run.state` holds it the next time. */
+  readonly state?: unknown
+}): Ending {
   return { [ENDING]: true, kind: 'given-back', ...options }
 }
 

@@ -83,21 +83,27 @@ function decideByEnding(ending: Ending, at: EndedAttempt): Verdict {
     case 'retry':
       return failedVerdict(assertReason(ending.reason, 'retry'), at, parseDuration(ending.after, 'retry.after'))
     case 'partial':
-      return decidePartial(ending.failed, at)
+      return decidePartial(ending, at)
     case 'given-back':
-      return releasedVerdict(parseDuration(ending.after, 'after'), clearDeferral(at.live.lease.stateBase64), ending.why)
+      return releasedVerdict(parseDuration(ending.after, 'after'), releasedState(ending.state, at), ending.why)
   }
 }
 
-function decidePartial(list: readonly FailedEvent[], at: EndedAttempt): Verdict {
+function releasedState(state: unknown, { live }: EndedAttempt): string {
+  if (state === undefined) return clearDeferral(live.lease.stateBase64)
+  return serializeRunState({ published: live.storedState.published, state })
+}
+
+function decidePartial({ failed: list, after }: Extract<Ending, { kind: 'partial' }>, at: EndedAttempt): Verdict {
   if (list.length === 0) return endedVerdict({ kind: 'done' })
   const known = new Set(at.live.lease.events.map((event) => event.id))
   const strange = list.find(({ id }) => !known.has(id))
   if (strange !== undefined)
     return failedVerdict(`partial names ${JSON.stringify(strange.id)}, which is no event of this run.`, at)
-  const delay = nextDelay(at, 0)
-  const lastTry = delay === undefined
-  const gone = new Set(list.filter(({ permanent }) => lastTry || permanent === true).map(({ id }) => id))
+  const delay = nextDelay(at, parseDuration(after, 'partial.after'))
+  const isGone = ({ permanent, untried }: FailedEvent): boolean =>
+    permanent === true || (delay === undefined && untried !== true)
+  const gone = new Set(list.filter(isGone).map(({ id }) => id))
   const retry = list.map(({ id }) => id).filter((id) => !gone.has(id))
   const reason = truncate([...new Set(list.map((one) => one.reason))].join('; '))
   const block = at.flow.onDead === 'block'

@@ -4,7 +4,8 @@ import { createHmac } from 'node:crypto'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { batchBody } from '../../src/deliver/batch.ts'
+import { standardBody } from '../../src/deliver/forms/events.ts'
+import { FlowEvent } from '../../src/model/flow-event.ts'
 import { newSecret } from '../../src/deliver/secrets.ts'
 import { secretFaultFor, createSignatureHeaders, signingFault, type Signing } from '../../src/deliver/signing.ts'
 
@@ -40,15 +41,9 @@ describe.each([
 
   test('D1 a real batch is verified', () => {
     const secret = newSecret()
-    const event = {
-      id: 'e1',
-      source: 's',
-      type: 't',
-      time: NOW,
-      subject: '',
-      body: Buffer.from('{"n":12345678901234567890}'),
-    }
-    const body = batchBody({ kind: 'standard', type: 'versions' }, [event])
+    const named = { id: 'a', source: 'meta', type: 'NEW_VERSION', time: NOW, tenant: '', subject: '', attributes: '' }
+    const event = new FlowEvent({ ...named, body: Buffer.from('{"n":12345678901234567890}') })
+    const body = standardBody('versions', [event])
     const headers = createSignatureHeaders({ kind: 'standard' }, { id: ID, at: NOW, body, secrets: [secret] })
     expect(verified(secret, { ...headers }, body)).toBe('verified')
   })

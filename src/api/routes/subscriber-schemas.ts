@@ -19,6 +19,17 @@ const SIGNING = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('bearer') }),
 ])
 
+const FORM = z
+  .union([
+    z.enum(['standard', 'events', 'flat', 'cloudevents', 'slack', 'discord', 'pagerduty']),
+    z.strictObject({ kind: z.literal('events'), fields: z.record(z.string(), z.string()) }),
+    z.strictObject({ kind: z.literal('cloudevents'), mode: z.enum(['structured', 'binary', 'batch']) }),
+  ])
+  .meta({
+    description:
+      'The body. `standard`: `{ type, timestamp, data: { events } }`; `events`: `{ events }`, with further `fields` by path; `flat`: the data of one event.',
+  })
+
 const GLOBS =
   'Globs over `source/type`, or over the type where a glob has no slash. Only a glob with a slash matches what a source received.'
 
@@ -33,9 +44,7 @@ const FIELDS = {
   description: z.string().max(1_024),
   headers: z.record(z.string(), z.string()).meta({ description: 'Sent with each batch.' }),
   signing: SIGNING,
-  form: z.enum(['standard', 'events']).meta({
-    description: '`standard`: `{ type, timestamp, data: { events } }`; `events`: `{ events }`.',
-  }),
+  form: FORM,
   rate: z
     .strictObject({ rate: z.int().min(1), per: duration })
     .nullable()

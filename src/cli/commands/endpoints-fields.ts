@@ -16,7 +16,7 @@ export const ENDPOINT_OPTIONS: Options = {
     description: 'description, shown in lists and on the dashboard',
     types: 'event types, e.g. order.*,invoice.paid; default all',
     where: 'filter over the event data, as JSON; none removes it',
-    form: 'form of the body: standard, or events for { events }; default standard',
+    form: 'form of the body: standard (default), events[:NAME=PATH,…], flat, cloudevents[:MODE], slack, discord or pagerduty',
     rate: 'maximum number of POSTs in --per; none removes the limit',
     per: 'period of --rate, e.g. 10s; default 1s',
   }),
@@ -37,10 +37,12 @@ export const ENDPOINT_OPTIONS: Options = {
 /** `parseEndpointOptions` returns the given fields under their API names. The API validates them. */
 export function parseEndpointOptions(given: ParsedArguments): Readonly<Record<string, unknown>> {
   const [types, signing, where] = [given.text('types'), given.text('signing'), given.text('where')]
+  const form = given.text('form')
   const [rate, per] = [given.text('rate'), given.text('per')]
   const headers = given.all('header').flatMap((one) => (one.startsWith('@') ? readLines(one.slice(1)) : [one]))
   return {
-    ...given.texts(['name', 'description', 'form']),
+    ...given.texts(['name', 'description']),
+    ...(form !== undefined && { form: parseForm(form) }),
     ...(types !== undefined && { eventFilter: types.split(',') }),
     ...(where !== undefined && { where: parseFilter(where) }),
     ...(signing !== undefined && { signing: parseSigning(signing) }),
@@ -63,6 +65,18 @@ function parseFilter(text: string): unknown {
   } catch {
     return text
   }
+}
+
+function parseForm(text: string): unknown {
+  const [kind, detail] = splitOnce(text, ':')
+  if (detail === undefined) return kind
+  if (kind !== 'events') return { kind, mode: detail }
+  return { kind, fields: Object.fromEntries(detail.split(',').map((field) => splitOnce(field, '='))) }
+}
+
+function splitOnce(text: string, by: string): readonly [string, string | undefined] {
+  const at = text.indexOf(by)
+  return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + by.length)]
 }
 
 /** A header name cannot contain a colon, so colons separate the parts; the prefix may contain more. */

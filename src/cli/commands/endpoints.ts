@@ -170,7 +170,7 @@ function toFields(it: EndpointWithHealth): readonly Field[] {
     ['where', it.where === null ? undefined : JSON.stringify(it.where)],
     ['is', describeState(it)],
     ['signing', Object.values(signing).filter(Boolean).join(':')],
-    ['form', it.form],
+    ['form', formatForm(it.form)],
     ['headers', nonEmpty(it.headers.join(' '))],
     ['rate', rate === null ? undefined : `${rate.rate} in ${rate.per}`],
     ['added', formatTime(it.createdAt)],
@@ -178,6 +178,15 @@ function toFields(it: EndpointWithHealth): readonly Field[] {
     ['delivered', nonEmpty(formatPercent(health.successRate))],
     ['last', formatTime(it.lastSuccessfulDeliveryAt)],
   ]
+}
+
+/** `formatForm` writes a form as `--form` takes it. */
+function formatForm(form: EndpointWithHealth['form']): string {
+  if (typeof form === 'string') return form
+  if (form.kind === 'cloudevents') return `cloudevents:${form.mode}`
+  return `events:${Object.entries(form.fields)
+    .map(([name, path]) => `${name}=${path}`)
+    .join(',')}`
 }
 
 function nonEmpty(text: string): string | undefined {
