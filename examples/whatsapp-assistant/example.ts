@@ -1,6 +1,7 @@
 // The assistant as the kit plays, serves and tests it, on stand-ins for Meta, Twilio and the model.
 import type { Example } from '../kit/example.ts'
 import { build } from './assistant.ts'
+import { phone } from './phone.ts'
 import { ANSWERS } from './scenarios/answers.ts'
 import { SEED } from './scenarios/seed.ts'
 import { SETTINGS } from './scenarios/settings.ts'
@@ -17,6 +18,9 @@ export const assistant: Example<World> = {
   },
   world: makeWorld,
   reset: calm,
+  store: 'postgres',
+  workers: 2,
+  page: phone,
   env: ENV,
   options: { lease: '6s', heartbeat: '2s', shutdownTimeout: '5s' },
   scenarios: { ...SEED, ...WAYS_IN, ...ANSWERS, ...SETTINGS },

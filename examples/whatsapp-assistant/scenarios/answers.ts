@@ -4,6 +4,7 @@ import type { World } from '../world.ts'
 import { Chat } from './chat.ts'
 
 const OVERLOADED = (): Response => Response.json({ error: { message: 'The model is overloaded.' } }, { status: 503 })
+const REFUSED = (): Response => Response.json({ error: { message: 'The text is not allowed.' } }, { status: 400 })
 
 const cancelled: Scenario<World> = async (stage) => {
   const chat = await Chat.open(stage)
@@ -88,6 +89,26 @@ const crash: Scenario<World> = async (stage) => {
   chat.check('nobody was answered twice', chat.sent.length === 2)
 }
 
+const fallback: Scenario<World> = async (stage) => {
+  const chat = await Chat.open(stage, { fallback_text: 'A person will call you.' })
+  stage.world.model.fail = REFUSED
+  await chat.write(chat.person('ada'), 'Hello')
+  await stage.until('Ada gets something', () => chat.sent.length > 0, 120_000)
+  await chat.idle()
+  chat.checkTexts(
+    'in place of an answer, Ada got',
+    chat.sent.map(({ text }) => text),
+    ['A person will call you.'],
+  )
+  const { items } = await stage.app.admin.deadLetters.list({ flow: 'answer' })
+  chat.check('the message is among the dead letters', items.length >= 1)
+  await chat.set({ fallback_text: '' })
+  await chat.write(chat.person('benjamin'), 'Hello')
+  await stage.until('the answer is dead', () => chat.drafts.length === 2, 200_000)
+  await chat.idle()
+  chat.check('without a fallback text, nothing is sent', chat.sent.length === 1)
+}
+
 const tooLate: Scenario<World> = async (stage) => {
   const chat = await Chat.open(stage)
   stage.tell('meta', 'was down for a day, and sends what it has kept')
@@ -107,5 +128,6 @@ export const ANSWERS: Readonly<Record<string, Scenario<World>>> = {
   'The longest wait': longestWait,
   'A model that fails for a while': transient,
   'A restart in the middle of an answer': crash,
+  'A dead letter sends the fallback text': fallback,
   'No answer after 24 hours': tooLate,
 }

@@ -8,6 +8,8 @@ export interface Draft {
   readonly isAggregated: boolean
   readonly reply: string
   state: 'making' | 'made' | 'aborted' | 'failed'
+  /** How much of the reply is made, from 0 to 1. It stops when the caller hangs up. */
+  readonly made: number
 }
 
 export class ModelStandIn {
@@ -28,15 +30,22 @@ export class ModelStandIn {
     const { messages } = (await request.json()) as { messages: readonly { role: string; content: string }[] }
     const of = (role: string): string => messages.find((message) => message.role === role)?.content ?? ''
     const text = of('user')
+    const [asked, takes] = [this.#clock.monotonic(), this.takes]
+    let ended: number | undefined
+    const share = (): number => Math.min(1, ((ended ?? this.#clock.monotonic()) - asked) / Math.max(1, takes))
     const draft: Draft = {
-      asked: this.#clock.monotonic(),
+      asked,
       text,
       isAggregated: of('system').includes('is_aggregated: true'),
       reply: this.reply(text),
       state: 'making',
+      get made() {
+        return share()
+      },
     }
     this.drafts.push(draft)
     await this.#pass(request.signal)
+    ended = this.#clock.monotonic()
     const failure = this.fail()
     draft.state = request.signal.aborted ? 'aborted' : failure === undefined ? 'made' : 'failed'
     if (failure !== undefined) return failure

@@ -1,5 +1,9 @@
 // The assistant in real time, on four processes and one PostgreSQL. The full form is `npm run prove -- whatsapp-assistant`.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { assistant } from '../../../examples/whatsapp-assistant/example.ts'
+import { SEED } from '../../../examples/whatsapp-assistant/scenarios/seed.ts'
+import type { World } from '../../../examples/whatsapp-assistant/world.ts'
+import { Stage } from '../../../examples/kit/stage.ts'
 import { startServer, type Server } from '../../postgres/server.ts'
 import { conversations, judge } from './conversations.ts'
 
@@ -28,6 +32,24 @@ describe('the assistant on four processes', () => {
     expect(result.retries).toBeGreaterThan(100)
     // A killed process was sending few answers at most.
     expect(result.sentAgain).toBeLessThanOrEqual(3 * 20)
+  })
+})
+
+describe('the tests of the design', () => {
+  let stage: Stage<World>
+
+  beforeAll(async () => {
+    stage = await Stage.open(assistant, { store: `${server.tcpUrl}?schema=design`, workers: 4 })
+  })
+
+  afterAll(() => stage.close())
+
+  it.each(Object.entries(SEED))('%s, in real time on four processes', async (_, scenario) => {
+    const before = stage.checks.length
+    await stage.play(scenario)
+    const checks = stage.checks.slice(before)
+    expect(checks.filter(({ held }) => !held)).toEqual([])
+    expect(checks).not.toEqual([])
   })
 })
 
