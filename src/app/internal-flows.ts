@@ -11,7 +11,8 @@ import { DELAYED, delayedUntil, wrappedEventId, unwrapDelayed } from '../publish
 import { notEncrypted, type EncryptedSources } from '../crypto/encrypted-store.ts'
 import { EVERY_SOURCE } from '../publish/cron.ts'
 import { placementsIn, type RouteTable } from '../publish/route.ts'
-import type { Run } from '../run/run.ts'
+import type { AlertEvent } from '../maintain/alerts.ts'
+import type { Handler, Run } from '../run/run.ts'
 import { createFlow } from '../flow/options.ts'
 
 /** A delayed event waits in a lane named after its later id, where a purge finds it. At its time it is published. */
@@ -50,10 +51,15 @@ export function everyFlow(name: string, run: (run: Run) => unknown): Flow {
   return { ...createFlow<Run>(`every/${name}`, { on, key: () => name, take: 'last', run }), isInternal: true }
 }
 
+type AlertRun = Run<FlowEvent<AlertEvent['data'], AlertEvent['type']>>
+
+/** `NotifyHandler` is the option `notify` of an alert. */
+type NotifyHandler = (run: AlertRun) => ReturnType<Handler>
+
 /** The flow that notifies about an alert. Other processes cannot call its predicate; the globs keep them from routing every event to it. */
-export function alertFlow(name: string, notify: (run: Run) => unknown): Flow {
+export function alertFlow(name: string, notify: NotifyHandler): Flow {
   const on = (event: FlowEvent): boolean => event.source === 'sluice' && event.subject === name
-  return { ...createFlow<Run>(`alert/${name}`, { on, key: () => name, run: notify }), globs: ['sluice/alert.*'] }
+  return { ...createFlow<AlertRun>(`alert/${name}`, { on, key: () => name, run: notify }), globs: ['sluice/alert.*'] }
 }
 
 export interface ReplayFlowDependencies

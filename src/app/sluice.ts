@@ -197,7 +197,7 @@ export class Sluice {
   }
 
   /** `alert` declares a condition that notifies people when it has held for a while, and again when it is over. */
-  alert(name: string, options: AlertOptions & { readonly notify?: Handler }): this {
+  alert(name: string, options: AlertOptions & { readonly notify?: Parameters<typeof alertFlow>[1] }): this {
     this.#alerting.declare(name, options)
     return options.notify === undefined ? this : this.#declare(alertFlow(name, options.notify))
   }

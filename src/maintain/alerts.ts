@@ -24,7 +24,7 @@ export interface AlertTaskDependencies {
   readonly emit: AnyListener
 }
 
-interface AlertEvent {
+export interface AlertEvent {
   readonly type: 'alert.raised' | 'alert.cleared'
   readonly source: 'sluice'
   readonly subject: string
