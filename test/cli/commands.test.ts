@@ -344,7 +344,7 @@ describe('how a command ends', () => {
     [2, ['flows', 'retire', 'does'], /--yes/],
     [1, ['flows', 'retire', 'does', '--yes'], /a process still serves the flow/],
     [3, ['flows', 'retire', 'nothing', '--yes'], /NOT_FOUND/],
-    [0, ['events', '--subject=nobody'], /no such events/],
+    [0, ['events', '--subject=nobody'], /There are no events/],
     [0, ['dead', '--subject=nobody'], /no dead letters/],
     [0, ['replay', 'start', '--subject=nobody', '--yes'], /found +0/],
     [2, ['replay', 'start', '--yes'], /--all/],
