@@ -7,7 +7,7 @@ import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { assertArguments, assertKnownOptions } from '../validate/options.ts'
 import type { AnyListener } from '../observe/emitter.ts'
-import type { FlowStats, LaneAction, PurgeCall, SteerReply, Store } from '../store/contract/index.ts'
+import type { FlowStats, LaneAction, PurgeTarget, SteerReply, Store } from '../store/contract/index.ts'
 import { possibleLaneIds, resolveLaneId, toLaneView, type LaneView } from './lane-view.ts'
 import { findPages, type Page } from './pages.ts'
 
@@ -25,7 +25,7 @@ export interface OperatorDependencies {
 /** What deliveries keep about lanes that operators act on. */
 interface DeliveryAdmin {
   /** Called before a purge, because stored responses of endpoints may echo the purged events. */
-  purgeAnswers(what: PurgeCall['what']): Promise<void>
+  purgeAnswers(what: PurgeTarget): Promise<void>
   /** Called once per lane after dead letters were retried, because that means that the endpoint is repaired. */
   retried(lanes: readonly { readonly flow: string; readonly key: string }[]): Promise<void>
 }

@@ -40,7 +40,7 @@ import type { EventSelector } from '../flow/selection.ts'
 import { RateLimitDeferred } from '../limit/run-context.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { createEncryptedTexts, type EncryptedTexts } from '../crypto/encrypted-texts.ts'
-import type { PurgeCall } from '../store/contract/index.ts'
+import type { PurgeTarget } from '../store/contract/index.ts'
 import type { MaintenanceTask } from '../maintain/maintenance.ts'
 
 export interface DeliveryOptions<On extends EventSelector = EventSelector> extends Pick<
@@ -227,7 +227,7 @@ export class Deliveries {
   }
 
   /** Purges the stored responses of endpoints to the purged events. */
-  async purgeAnswers(what: PurgeCall['what']): Promise<void> {
+  async purgeAnswers(what: PurgeTarget): Promise<void> {
     const deliveries = [...this.#deliveries.keys()]
     await purgeAnswers({ store: this.#deps.store, docs: this.#docs, histories: this.#histories, deliveries }, what)
   }

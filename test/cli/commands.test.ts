@@ -194,7 +194,7 @@ describe('commands that ask the running server', () => {
     await until(runs, hasItems(2))
     expect((await server.sluice('purge', `--event=${id}`)).code).toBe(2)
     const both = await server.sluice('purge', `--event=${id}`, '--tenant=x', '--yes')
-    expect([both.code, both.stderr]).toEqual([2, 'Pass --flow and --key, or --tenant, or --event.\n'])
+    expect([both.code, both.stderr]).toEqual([2, 'Pass --flow and --key, or --tenant, or --subject, or --event.\n'])
     const purged = await server.sluice('purge', `--event=${id}`, '--yes', '--json')
     expect(purged.json).toMatchObject({ events: 1 })
   })

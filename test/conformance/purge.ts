@@ -1,7 +1,8 @@
 // L15: purged data is gone at once, in every state. A live run ends by its own settlement, and dedupe remembers the events.
 import assert from 'node:assert/strict'
+import { NEVER } from '../../src/clock.ts'
 import { laneId } from '../../src/model/identity.ts'
-import type { PurgeCall, PurgeReply } from '../../src/store/contract/index.ts'
+import type { PurgeCall, PurgeReply, PurgeScope } from '../../src/store/contract/index.ts'
 import { getKeys, assertSingle, type ConformanceStage, type Suite } from './stage.ts'
 import {
   DAY,
@@ -170,6 +171,73 @@ export const purge: Suite = (rule) => {
       ['globex'],
     )
   })
+
+  rule('L15 by subject: every event of the subject, of all tenants or of one, and nothing of others', async (t) => {
+    await t.append('a', { subject: 'ada', tenant: 'acme', keys: ['x', 'shared'] })
+    await t.append('b', { subject: 'bob', tenant: 'acme', key: 'shared' })
+    await t.append('c', { subject: 'ada', tenant: 'globex', key: 'c' })
+    await t.append('d', { subject: 'ada', key: 'd' })
+    await t.append('e', { subject: 'ada', tenant: 'acme', unrouted: [createUnrouted('outbox')] })
+    const ofAcme = await purgeAll(t, { kind: 'subject', subject: 'ada', tenant: 'acme' })
+    assert.equal(ofAcme.events, 2)
+    for (const nobody of [
+      { subject: '', tenant: undefined },
+      { subject: 'ada', tenant: '' },
+    ]) {
+      assert.equal((await purgeAll(t, { kind: 'subject', ...nobody })).events, 0)
+    }
+    assert.equal((await purgeAll(t, { kind: 'tenant', tenant: '' })).events, 0)
+    assert.deepEqual(await readBodiesPresent(t, 'a', 'b', 'c', 'd', 'e'), [false, true, true, true, false])
+    assert.equal((await purgeAll(t, { kind: 'subject', subject: 'ada', tenant: undefined })).events, 2)
+    assert.deepEqual(await readBodiesPresent(t, 'a', 'b', 'c', 'd', 'e'), [false, true, false, false, false])
+    assert.equal((await t.getEventRecord('a'))?.subject, '')
+    assert.deepEqual(
+      (await t.claim()).map((run) => [run.key, t.names(run)]),
+      [['shared', ['b']]],
+    )
+    const marks = await t.store.claimUnrouted({ n: 10, lease: 1_000, reasons: ['outbox'], flows: [] })
+    assert.deepEqual(marks.unrouted, [])
+  })
+
+  for (const [by, of] of [
+    ['tenant', (): PurgeScope => ({ tenant: 'acme' })],
+    ['subject', (): PurgeScope => ({ subject: 'ada', tenant: 'acme' })],
+    ['event', (t: ConformanceStage): PurgeScope => ({ id: t.id('old') })],
+  ] as const) {
+    rule(`L15 by ${by}: records of runs go, however many runs of the lane are newer, and their texts`, async (t) => {
+      await t.append('old', { tenant: 'acme', subject: 'ada' })
+      await t.append('beside', { tenant: 'globex', subject: 'bob' })
+      const run = await t.claimOne()
+      // What is left of this run is another run, which keeps the error.
+      const attempt = { at: t.clock.now(), ms: 1, error: 'ada is not known' }
+      const outcome = {
+        kind: 'partial',
+        after: 0,
+        reason: '',
+        block: false,
+        retry: [t.id('beside')],
+        dead: [],
+      } as const
+      await t.settleOk(run, outcome, { attempt })
+      await t.settleOk(await t.claimOne())
+      const newer = Array.from({ length: 40 }, (_, n) => t.event(`newer ${n}`, { tenant: 'globex', subject: 'bob' }))
+      await t.appendEvents(...newer)
+      await runOneByOne(t)
+      let removed = 0
+      for (let before: number | undefined = NEVER, steps = 0; before !== undefined; steps++) {
+        assert.ok(steps < 30, 'it comes to an end')
+        const what = { kind: 'runs', lane: run.lane, of: of(t), before } as const
+        const reply: PurgeReply = await t.store.purge({ what, n: 10 })
+        removed += reply.runs
+        before = reply.more ? reply.before : undefined
+      }
+      assert.equal(removed, 1)
+      const left = await t.findAll('runs')
+      assert.deepEqual([left.length, left.flatMap(({ events }) => t.names(events)).includes('old')], [41, false])
+      assert.doesNotMatch(JSON.stringify(left), /ada is not known/)
+      assert.match(JSON.stringify(left), /Removed by a purge/)
+    })
+  }
 
   rule('L15 by event: that event is gone everywhere, its neighbours stay in their order', async (t) => {
     await t.appendEach(['a', 'b', 'c'], { keys: ['x', 'y'], quiet: 10 })

@@ -31,8 +31,8 @@ async function dead(tenant = ''): Promise<Sent> {
   const to = await subscriber(echoing, echoing)
   const scene = await delivery({ retry: [], window: { quiet: 0, maxEvents: 1 } }, store)
   const { id } = await scene.endpoint({ url: to.url, tenant })
-  await scene.send(['a'], { tenant })
-  await scene.send(['b'], { tenant })
+  await scene.send(['a'], { tenant, subject: 'ada' })
+  await scene.send(['b'], { tenant, subject: 'ada' })
   await expect.poll(() => scene.app.admin.deadLetters.count()).toBe(2)
   const before = await kept(store, scene, id)
   expect([before.includes('echo of a'), before.includes('echo of b')]).toEqual([true, true])
@@ -52,6 +52,7 @@ describe('a purge', () => {
   it.each([
     ['lane', ({ id }: Sent) => ({ flow: 'versions', key: id })],
     ['tenant', () => ({ tenant: 'acme' })],
+    ['subject', () => ({ subject: 'ada' })],
   ])('by %s removes all responses of the endpoint', async (_, what) => {
     const scene = await dead('acme')
     await scene.app.admin.purge(what(scene))

@@ -77,7 +77,10 @@ export interface Delivery {
   readonly app: Sluice
   readonly endpoint: (given: NewEndpoint) => Promise<CreatedEndpoint>
   /** Publishes these events of the type `version.new` at once, in this order. */
-  readonly send: (ids: readonly string[], more?: { readonly tenant?: string; readonly type?: string }) => Promise<void>
+  readonly send: (
+    ids: readonly string[],
+    more?: { readonly tenant?: string; readonly type?: string; readonly subject?: string },
+  ) => Promise<void>
 }
 
 const KEY = randomBytes(32).toString('base64')

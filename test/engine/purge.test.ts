@@ -58,12 +58,49 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     expect(numbersOf(t)).toEqual([[4]])
   })
 
+  test('L15 by subject, of one tenant or of all', async () => {
+    const t = await play(store, windowed)
+    await sendNow(t, [
+      { ...ping('a', 1), subject: 'ada', tenant: 't' },
+      { ...ping('b', 2), subject: 'ada', tenant: 'u' },
+      { ...ping('c', 3), subject: 'bob', tenant: 't' },
+      { ...ping('d', 4), subject: 'ada' },
+    ])
+    expect(await t.app.admin.purge({ subject: 'ada', tenant: 't' })).toMatchObject({ events: 1 })
+    expect(await t.app.admin.purge({ subject: 'ada' })).toMatchObject({ events: 2 })
+    await t.advance('1m')
+    expect(numbersOf(t)).toEqual([[3]])
+  })
+
   test.each([
     ['event', (id: string): PurgeTarget => ({ event: id })],
     ['tenant', (): PurgeTarget => ({ tenant: 't' })],
+    ['subject', (): PurgeTarget => ({ subject: 'ada', tenant: 't' })],
+  ])('L15 by %s: of 1,100 newer runs in the lane none hides its record', async (_by, what) => {
+    const t = await play(store, (app) =>
+      app.flow('f', { on: 'ping', key: () => 'all', window: { maxEvents: 1 }, retry: [], run: () => {} }),
+    )
+    const [old] = await sendNow(t, { ...ping('a', 0), subject: 'ada', tenant: 't' })
+    await t.send(Array.from({ length: 1_100 }, (_, n) => ping('b', n)))
+    await t.advance('1m')
+    expect(t.runs).toHaveLength(1_101)
+    expect(await t.app.admin.purge(what(old?.id ?? ''))).toEqual({ events: 1, letters: 0, runs: 1 })
+    const runs: string[] = []
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const page: Awaited<ReturnType<typeof t.app.admin.runs.list>> = await t.app.admin.runs.list({}, cursor, 1_000)
+      runs.push(...page.items.flatMap(({ events }) => events))
+      cursor = page.next
+    }
+    expect([runs.length, runs.includes(old?.id ?? '')]).toEqual([1_100, false])
+  })
+
+  test.each([
+    ['event', (id: string): PurgeTarget => ({ event: id })],
+    ['tenant', (): PurgeTarget => ({ tenant: 't' })],
+    ['subject', (): PurgeTarget => ({ subject: 'ada' })],
   ])('L15 by %s: what waits for its time is gone, and never runs', async (_by, what) => {
     const t = await play(store, windowed)
-    const [later] = await t.send({ ...ping('a', 1), tenant: 't' }, { at: START + 60_000 })
+    const [later] = await t.send({ ...ping('a', 1), tenant: 't', subject: 'ada' }, { at: START + 60_000 })
     expect(await t.app.admin.purge(what(later?.id ?? ''))).toMatchObject({ events: 1 })
     expect(await withData(t)).toBe(0)
     await t.advance('5m')
@@ -73,9 +110,10 @@ describe.each(STORES)('L15 purge on %s', (store) => {
   test.each([
     ['event', (id: string): PurgeTarget => ({ event: id })],
     ['key', (): PurgeTarget => ({ flow: 'f', key: 'a' })],
+    ['subject', (): PurgeTarget => ({ subject: 'ada' })],
   ])('L15 by %s: of what has waited for its time no copy is left', async (_by, what) => {
     const t = await play(store, windowed)
-    const [later] = await t.send(ping('a', 1), { at: START + 60_000 })
+    const [later] = await t.send({ ...ping('a', 1), subject: 'ada' }, { at: START + 60_000 })
     await t.send(ping('b', 2), { at: START + 60_000 })
     await t.advance('5m')
     expect(await withData(t)).toBe(4)
@@ -135,6 +173,10 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     [{ flow: 'f' }],
     [{ tenant: '' }],
     [{ tenant: 't', event: 'e' }],
+    [{ subject: '' }],
+    [{ subject: 'ada', tenant: '' }],
+    [{ subject: 'ada', event: 'e' }],
+    [{ flow: 'f', key: 'a', subject: 'ada' }],
     [{ tennant: 't' }],
     ['f'],
     [null],

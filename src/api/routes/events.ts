@@ -9,6 +9,7 @@ import {
   laneState,
   name,
   PAGE_QUERY,
+  subject,
   pageOf,
   TIME_RANGE,
   timestamp,
@@ -143,6 +144,7 @@ export const purge: readonly ApiRoute[] = withTag('purge', [
     body: z.union([
       z.strictObject({ flow: name, key: laneKey }),
       z.strictObject({ tenant: z.string().min(1).max(1_024) }),
+      z.strictObject({ subject, tenant: z.string().min(1).max(1_024).exactOptional() }),
       z.strictObject({ event: id }),
     ]),
     response: z

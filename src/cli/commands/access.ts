@@ -126,21 +126,22 @@ export const alerts: Command = listCommand<Alert>({
 
 export const purge: Command = {
   name: 'purge',
-  description: 'purge everything of one key, tenant or event; cannot be undone',
+  description: 'purge everything of one key, tenant, subject or event; cannot be undone',
   options: {
     ...textOptions({
       flow: 'requires --key',
       key: 'requires --flow',
       tenant: 'everything of this tenant',
+      subject: 'the events of this subject, e.g. a user; with --tenant, only those of the tenant',
       event: 'the event with this id',
     }),
     yes: YES_OPTION,
   },
   run: async (context) => {
-    const body = context.args.texts(['flow', 'key', 'tenant', 'event'])
+    const body = context.args.texts(['flow', 'key', 'tenant', 'subject', 'event'])
     const named = Object.keys(body).join('+')
-    if (!['flow+key', 'tenant', 'event'].includes(named)) {
-      return reportMisuse(context, 'Pass --flow and --key, or --tenant, or --event.')
+    if (!['flow+key', 'tenant', 'subject', 'tenant+subject', 'event'].includes(named)) {
+      return reportMisuse(context, 'Pass --flow and --key, or --tenant, or --subject, or --event.')
     }
     const what = Object.entries(body).map(([name, value]) => `${name} ${JSON.stringify(value)}`)
     const { location: where } = await context.connect()

@@ -7,3 +7,4 @@ export interface Store extends WorkStore, RecordStore {}
 
 export type * from './records.ts'
 export type * from './work.ts'
+export type * from './purge.ts'

@@ -1,6 +1,7 @@
 // `WorkStore` is the part of a store that processes events. Each method takes one plain object and returns one, may
 // be repeated after a lost reply, and is atomic for each item. A store does not know flows: the call brings the
 // numbers. Each reply carries the store's time.
+import type { PurgeCall, PurgeReply } from './purge.ts'
 import type { Millis } from '../../clock.ts'
 import type { ClaimCaps } from '../../model/claim.ts'
 import type { Event } from '../../model/event.ts'
@@ -285,7 +286,7 @@ export interface LeasePermitsReply extends Reply {
   readonly granted: readonly number[]
 }
 
-// steer and purge
+// steer
 
 export type SteerCall =
   | { readonly what: 'lanes'; readonly ids: readonly LaneId[]; readonly act: LaneAction }
@@ -302,22 +303,6 @@ type FlowAction = { readonly kind: 'resume' } | { readonly kind: 'pause'; readon
 export interface SteerReply extends Reply {
   /** `already`: nothing to change; `running`: a live run prevents the action. */
   readonly results: readonly ('ok' | 'already' | 'missing' | 'running')[]
-}
-
-export interface PurgeCall {
-  readonly what:
-    | { readonly kind: 'lanes'; readonly ids: readonly LaneId[] }
-    | { readonly kind: 'tenant'; readonly tenant: string }
-    | { readonly kind: 'event'; readonly id: string }
-  /** The most events in this call. Repeat the call while `more` is true. */
-  readonly n: number
-}
-
-export interface PurgeReply extends Reply {
-  readonly events: number
-  readonly deadLetters: number
-  readonly runs: number
-  readonly more: boolean
 }
 
 // limits

@@ -8,14 +8,15 @@ import type { PurgeCall, PurgeReply } from '../contract/index.ts'
 import { hashBody } from './append.ts'
 import { restoreDeadLetter, recordRun } from './settle.ts'
 import { removeDeadLetter } from './steer.ts'
-import type { EventRow, DeadLetterRow, PlacementRow, ReplyBody } from './tables.ts'
-import type { CommitContext } from './commit-context.ts'
+import type { EventRow, DeadLetterRow, PlacementRow, ReplyBody, RunRow } from './tables.ts'
+import { parseRunNumber, type CommitContext } from './commit-context.ts'
 
 const PURGE_END = { whileRunning: 'window', keep: 0 } as const
 
 export function purge(work: CommitContext, call: PurgeCall): ReplyBody<PurgeReply> {
   const { what } = call
-  const { found, emptyRuns, more } = findPurgeScope(work, call)
+  if (what.kind === 'runs') return purgeRuns(work, what, call.n)
+  const { found, emptyRuns, more } = findPurgeScope(work, what, call.n)
   const only = what.kind === 'lanes' ? new Set(what.ids) : undefined
   const isNeeded = createNeedCheck(work)
   // While another lane needs the body, the event leaves only the purged lanes.
@@ -33,6 +34,31 @@ export function purge(work: CommitContext, call: PurgeCall): ReplyBody<PurgeRepl
   return { events, deadLetters: removed.deadLetters, runs: emptyRuns + removed.runs, more }
 }
 
+type RunsOfLane = Extract<PurgeCall['what'], { readonly kind: 'runs' }>
+
+/**
+ * Purges one page of the lane's run records, newest first. Runs that share attempts began one after the other, so the next page
+ * begins with the older half of this one: no run is then far from its kin.
+ */
+function purgeRuns(work: CommitContext, { lane, of, before }: RunsOfLane, n: number): ReplyBody<PurgeReply> {
+  const { runs, events } = work.tables
+  const found = runs.findByLane(lane, n, before)
+  let looked = 0
+  const page = found.filter((run, at) => at < 2 || (looked += run.events.length) <= MAX_EVENTS_SCANNED)
+  const seqs = new Set(events.filterByScope(uniqueEvents(page), of))
+  if (seqs.size > 0) forgetTexts(work, lane, seqs, page)
+  const removed = seqs.size === 0 ? 0 : removeFromRunRecords(work, seqs, page)
+  const more = page.length < found.length || found.length === n
+  const middle = page[Math.floor(page.length / 2)]
+  const next = page.length < 2 ? page.at(-1) : middle
+  const reply = { events: 0, deadLetters: 0, runs: removed, more }
+  return next === undefined ? reply : { ...reply, before: parseRunNumber(next.id) }
+}
+
+function uniqueEvents(page: readonly RunRow[]): readonly number[] {
+  return [...new Set(page.flatMap((run) => run.events))].toSorted((one, other) => one - other)
+}
+
 /** `purgeEvents` removes events that no lane needs any more: their bytes, their run records, and texts that may quote them. */
 export function purgeEvents(work: CommitContext, events: readonly EventRow[]): void {
   removeFromLanes(work, events)
@@ -45,10 +71,10 @@ function removeFromLanes(work: CommitContext, events: readonly EventLanes[]): { 
   const removals = events.flatMap(({ seq, lanes }) => lanes.map((lane) => ({ lane, seq })))
   for (const [lane, its] of Map.groupBy(removals, (one) => one.lane)) {
     const seqs = new Set(its.map(({ seq }) => seq))
-    forgetTexts(work, lane, seqs)
+    forgetTexts(work, lane, seqs, work.tables.runs.findByLane(lane, MAX_RUNS_SCANNED))
     counts.deadLetters += removeFromDeadLetters(work, lane, seqs)
     removeFromLane(work, lane, seqs)
-    counts.runs += removeFromRunRecords(work, lane, seqs)
+    counts.runs += removeFromRunRecords(work, seqs, work.tables.runs.findByLane(lane, MAX_RUNS_SCANNED))
   }
   return counts
 }
@@ -90,12 +116,12 @@ export function wipeEvent(work: CommitContext, event: EventRow): void {
 }
 
 /** Removes texts that may quote the events: errors of attempts and reasons of endings. */
-function forgetTexts(work: CommitContext, id: LaneId, seqs: ReadonlySet<number>): void {
+function forgetTexts(work: CommitContext, id: LaneId, seqs: ReadonlySet<number>, records: readonly RunRow[]): void {
   const { lanes, deadLetters, placements, runs } = work.tables
   const lane = lanes.get(id)
   const run = lane?.run
   // No handler has seen superseded events, so their records quote nothing.
-  const past = runs.findByLane(id, MAX_RUNS_SCANNED).filter(({ kind }) => kind !== 'superseded')
+  const past = records.filter(({ kind }) => kind !== 'superseded')
   const dead = deadLetters.findByLane(id)
   const named = new Set([
     ...past.filter(({ events }) => events.some((seq) => seqs.has(seq))).map((one) => one.id),
@@ -183,9 +209,9 @@ function interruptDeadLetterRun(work: CommitContext, deadLetter: DeadLetterRow):
   else work.saveLane(endRun(restoreDeadLetter(work, lane, less), PURGE_END, work))
 }
 
-function removeFromRunRecords(work: CommitContext, lane: LaneId, seqs: ReadonlySet<number>): number {
+function removeFromRunRecords(work: CommitContext, seqs: ReadonlySet<number>, records: readonly RunRow[]): number {
   const { events: stored, runs } = work.tables
-  const hit = runs.findByLane(lane, MAX_RUNS_SCANNED).filter((run) => run.events.some((event) => seqs.has(event)))
+  const hit = records.filter((run) => run.events.some((event) => seqs.has(event)))
   for (const run of hit) {
     // An event that another lane shared may have lost its bytes before. A record with only such events is useless.
     const events = run.events.filter((event) => !seqs.has(event) && stored.hasBody(event))
@@ -200,20 +226,21 @@ const MAX_RUNS_SCANNED = 1_000
 /** The most events of such runs in one call. */
 const MAX_EVENTS_SCANNED = 5_000
 
-interface PurgeScope {
+interface FoundEvents {
   readonly found: readonly EventRow[]
   /** How many run records were removed because all their events were gone. */
   readonly emptyRuns: number
   readonly more: boolean
 }
 
-function findPurgeScope(work: CommitContext, { what, n }: PurgeCall): PurgeScope {
+function findPurgeScope(work: CommitContext, what: Exclude<PurgeCall['what'], RunsOfLane>, n: number): FoundEvents {
   const { events } = work.tables
   switch (what.kind) {
     case 'lanes':
       return findEventsInLanes(work, what.ids, n)
-    case 'tenant': {
-      const found = events.findByTenant(what.tenant, n)
+    case 'tenant':
+    case 'subject': {
+      const found = events.findInScope(what, n)
       return { found, emptyRuns: 0, more: found.length === n }
     }
     case 'event': {
@@ -225,7 +252,7 @@ function findPurgeScope(work: CommitContext, { what, n }: PurgeCall): PurgeScope
 }
 
 /** Finds events that wait, run, are dead or are done in these lanes. */
-function findEventsInLanes(work: CommitContext, ids: readonly LaneId[], n: number): PurgeScope {
+function findEventsInLanes(work: CommitContext, ids: readonly LaneId[], n: number): FoundEvents {
   const { events, lanes, deadLetters, placements } = work.tables
   const seqs = new Set<number>()
   let [emptyRuns, isCut] = [0, false]

@@ -18,6 +18,7 @@ import type {
   Reply,
   UnroutedRecord,
   DeadLetterRecord,
+  PurgeScope,
   UnroutedFlow,
   EventToStore,
   Receipt,
@@ -172,7 +173,10 @@ export interface EventTable {
   wipe(seq: number, hash: string): void
   doom(seq: number): void
   findDoomed(after: number, n: number): readonly EventRow[]
-  findByTenant(tenant: string, n: number): readonly EventRow[]
+  /** Returns the first events in the scope that still have their bytes. */
+  findInScope(scope: PurgeScope, n: number): readonly EventRow[]
+  /** Returns those of the events that are in the scope. */
+  filterByScope(seqs: readonly number[], scope: PurgeScope): readonly number[]
   addReceipt(seq: number, receipt: Receipt): void
   findReceipts(seq: number): readonly Receipt[]
   /** Returns events in order of arrival, after `seq`. */
@@ -185,8 +189,8 @@ export interface EventTable {
 export interface RunTable {
   /** `isFirst`: no record of the run exists yet. An overwritten record keeps its first start, because records are ordered by it. */
   put(run: RunRow, isFirst: boolean): void
-  /** Returns the newest `n` records, newest first. */
-  findByLane(lane: LaneId, n: number): readonly RunRow[]
+  /** Returns the newest `n` records with a number below `before`, newest first. */
+  findByLane(lane: LaneId, n: number, before?: number): readonly RunRow[]
   remove(id: string): void
   /** Returns runs in the order in which they began, after the run with that number. */
   findOldest(after: number, n: number): readonly RunRow[]

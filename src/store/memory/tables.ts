@@ -2,7 +2,7 @@
 import { NEVER, type Millis } from '../../clock.ts'
 import { isEmptyLane, isLiveRun, type Lane, type LaneHealth, type Rank } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
-import type { EventToStore, Receipt } from '../contract/index.ts'
+import type { EventToStore, PurgeScope, Receipt } from '../contract/index.ts'
 import type {
   EventArrival,
   EventRow,
@@ -233,8 +233,15 @@ export class MemoryEvents implements EventTable {
       .slice(0, n)
   }
 
-  findByTenant(tenant: string, n: number): readonly EventRow[] {
-    return [...this.all.values()].filter((event) => event.tenant === tenant && event.purgedHash === '').slice(0, n)
+  findInScope(scope: PurgeScope, n: number): readonly EventRow[] {
+    return [...this.all.values()].filter((event) => event.purgedHash === '' && isInScope(event, scope)).slice(0, n)
+  }
+
+  filterByScope(seqs: readonly number[], scope: PurgeScope): readonly number[] {
+    return seqs.filter((seq) => {
+      const event = this.all.get(seq)
+      return event !== undefined && isInScope(event, scope)
+    })
   }
 
   addReceipt(seq: number, receipt: Receipt): void {
@@ -268,6 +275,16 @@ export class MemoryEvents implements EventTable {
   }
 }
 
+function isInScope(event: EventRow, { tenant, subject, id }: PurgeScope): boolean {
+  return (
+    tenant !== '' &&
+    subject !== '' &&
+    (tenant === undefined || event.tenant === tenant) &&
+    (subject === undefined || event.subject === subject) &&
+    (id === undefined || event.id === id)
+  )
+}
+
 const RECEIPTS_KEPT = 100
 
 export class MemoryRuns implements RunTable {
@@ -278,9 +295,9 @@ export class MemoryRuns implements RunTable {
     this.all.set(run.id, { ...run, started })
   }
 
-  findByLane(lane: LaneId, n: number): readonly RunRow[] {
+  findByLane(lane: LaneId, n: number, before: number = NEVER): readonly RunRow[] {
     return this.findOldest(0, this.all.size)
-      .filter((run) => run.lane === lane)
+      .filter((run) => run.lane === lane && parseRunNumber(run.id) < before)
       .slice(-n)
       .toReversed()
   }

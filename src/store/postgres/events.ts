@@ -1,7 +1,7 @@
 // `PostgresEvents` holds the events of a transaction. If two transactions insert the same event at once, the second fails at
 // its insert, runs again and finds the event. An event row that was read stays locked until the end.
 import type { EventIdentity } from '../../model/identity.ts'
-import type { EventToStore, Receipt } from '../contract/index.ts'
+import type { EventToStore, PurgeScope, Receipt } from '../contract/index.ts'
 import type { EventArrival, EventRow, EventTable, PlacedEvent, PlacementRow } from '../core/tables.ts'
 import { bindRows } from './columns.ts'
 import {
@@ -27,6 +27,7 @@ import {
   type TransactionCache,
 } from './row-cache.ts'
 import { toEventRow, toReceipt } from '../sql/rows.ts'
+import { SUBJECT_OF_EVENT } from './records.ts'
 import { escapeText, number, postgresCells, text, type Row } from './values.ts'
 
 const LOCK = 'for update'
@@ -41,6 +42,20 @@ const FORGET_RECEIPTS = `delete from receipts r where r.event = any($1) and r.n 
 const WITH_BYTES = `select seq from events where seq = any($1) and purged_hash = ''`
 const ARRIVALS = 'select seq, arrived from events where seq > $1 order by seq limit $2'
 const GROW = 'update stored_bytes set bytes = bytes + $1 where stripe = pg_backend_pid() % 16'
+
+/** The conditions use the indexes of events. Their parameters begin with the number `first`. */
+function toCondition(
+  { tenant, subject, id }: PurgeScope,
+  first: number,
+): { readonly where: string; readonly values: readonly string[] } {
+  const given = Object.entries({ subject, tenant, id }).filter(([, value]) => value !== undefined)
+  const where = given.map(([name], at) => {
+    const parameter = `$${first + at}`
+    if (name === 'subject') return ` and ${SUBJECT_OF_EVENT.replaceAll('?', parameter)}`
+    return name === 'tenant' ? ` and tenant <> '' and tenant = ${parameter}` : ` and id = ${parameter}`
+  })
+  return { where: where.join(''), values: given.map(([, value]) => escapeText(String(value))) }
+}
 
 export class PostgresEvents extends CachedTable implements EventTable {
   readonly #draw: () => number
@@ -74,6 +89,13 @@ export class PostgresEvents extends CachedTable implements EventTable {
     const found = new Set((await db.query(WITH_BYTES, [events.flat()])).map((row) => number(row[0])))
     return events.map(([seq]) => found.has(seq))
   })
+  readonly #inScope = new QueryCache(
+    each(async (db, seqs: readonly number[], scope: PurgeScope) => {
+      const { where, values } = toCondition(scope, 2)
+      const rows = await db.query(`select seq from events where seq = any($1)${where}`, [seqs, ...values])
+      return rows.map((row) => number(row[0]))
+    }),
+  )
   readonly #arrivals = new QueryCache(
     each(async (db, after: number, n: number) => {
       const rows = await db.query(ARRIVALS, [after, n])
@@ -90,6 +112,7 @@ export class PostgresEvents extends CachedTable implements EventTable {
     this.#lists,
     this.#placed,
     this.#hasBody,
+    this.#inScope,
     this.#arrivals,
     this.#storedReceipts,
   ]
@@ -190,9 +213,14 @@ export class PostgresEvents extends CachedTable implements EventTable {
     return this.#readList(sql, [after, n]).filter((event) => event.doomed)
   }
 
-  findByTenant(tenant: string, n: number): readonly EventRow[] {
-    const sql = `${SELECT_EVENTS} where tenant = $1 and purged_hash = '' order by seq limit $2 ${LOCK}`
-    return this.#readList(sql, [escapeText(tenant), n]).filter((event) => event.purgedHash === '')
+  findInScope(scope: PurgeScope, n: number): readonly EventRow[] {
+    const { where, values } = toCondition(scope, 2)
+    const sql = `${SELECT_EVENTS} where purged_hash = ''${where} order by seq limit $1 ${LOCK}`
+    return this.#readList(sql, [n, ...values]).filter((event) => event.purgedHash === '')
+  }
+
+  filterByScope(seqs: readonly number[], scope: PurgeScope): readonly number[] {
+    return this.#inScope.get(seqs, scope) ?? []
   }
 
   findOldest(after: number, n: number): readonly EventRow[] {

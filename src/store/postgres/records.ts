@@ -10,7 +10,7 @@ import { queryStats } from './stats.ts'
 import { escapeText, postgresCells } from './values.ts'
 
 /** A subject may be longer than an index entry, so the index has its hash. */
-const SUBJECT_OF_EVENT = `subject <> '' and hashtextextended(subject, 0) = hashtextextended(?, 0) and subject = ?`
+export const SUBJECT_OF_EVENT = `subject <> '' and hashtextextended(subject, 0) = hashtextextended(?, 0) and subject = ?`
 /** The lanes that an event of the subject entered have few of all dead letters. */
 const SUBJECT_OF_DEAD_LETTER = `lane in (select unnest(lanes) from events where ${SUBJECT_OF_EVENT})
   and exists (select 1 from unnest(places) with ordinality place (event, n) join events on seq = place.event

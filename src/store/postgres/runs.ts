@@ -1,4 +1,5 @@
 // `PostgresRuns` holds the finished runs of a transaction. A run is written once, when it has ended.
+import { NEVER } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { RunRow, RunTable } from '../core/tables.ts'
 import { isPlainRun, parseRunNumber } from '../core/commit-context.ts'
@@ -57,7 +58,7 @@ const PUT_RUN = `${ADD_RUN}
     )
     .join(', ')}`
 /** Only a purge reads these, to rewrite them. Two purges may meet in the records of an idle lane, which has no row to lock. */
-const OF_LANE = `select ${RUN_COLUMNS} from runs where lane = $1 and $2 > 0 order by n desc limit $2 for update`
+const OF_LANE = `select ${RUN_COLUMNS} from runs where lane = $1 and $2 > 0 and n < $3 order by n desc limit $2 for update`
 const OLDEST = `select ${RUN_COLUMNS} from runs where n > $1 order by n limit $2`
 
 export class PostgresRuns extends CachedTable implements RunTable {
@@ -88,9 +89,11 @@ export class PostgresRuns extends CachedTable implements RunTable {
     this.#runs.remove(id)
   }
 
-  findByLane(lane: LaneId, n: number): readonly RunRow[] {
-    const stored = this.#readList(OF_LANE, [lane, n])
-    const fresh = this.#runs.changedRows.filter((run) => run.lane === lane && this.#runs.stored(run.id) === undefined)
+  findByLane(lane: LaneId, n: number, before: number = NEVER): readonly RunRow[] {
+    const stored = this.#readList(OF_LANE, [lane, n, before])
+    const fresh = this.#runs.changedRows.filter(
+      (run) => run.lane === lane && parseRunNumber(run.id) < before && this.#runs.stored(run.id) === undefined,
+    )
     return [...stored, ...fresh].slice(0, n)
   }
 

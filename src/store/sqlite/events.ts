@@ -1,7 +1,7 @@
 // `SqliteEvents` stores events as rows, in the order of their arrival.
 import type { EventIdentity } from '../../model/identity.ts'
 import { serializeSkips } from '../../model/routing.ts'
-import type { EventToStore, Receipt } from '../contract/index.ts'
+import type { EventToStore, PurgeScope, Receipt } from '../contract/index.ts'
 import type { EventArrival, EventRow, EventTable, PlacedEvent, PlacementRow } from '../core/tables.ts'
 import type { IdentityIndex } from './identities.ts'
 import { EVENT_COLUMNS, toEventRow, toReceipt } from '../sql/rows.ts'
@@ -15,7 +15,6 @@ const MANY_PLACED = `select ${PLACED} from events where seq in (select value fro
 const RANGE_PLACED = `select ${PLACED} from events where seq between ? and ?`
 const BY_ID = `select ${EVENT_COLUMNS} from events where id = ?`
 const DOOMED = `select ${EVENT_COLUMNS} from events where doomed = 1 and seq > ? order by seq limit ?`
-const OF_TENANT = `select ${EVENT_COLUMNS} from events where tenant = ? and tenant <> '' and purged_hash = '' order by seq limit ?`
 const OLDEST = `select ${EVENT_COLUMNS} from events where seq > ? order by seq limit ?`
 const ARRIVALS = 'select seq, arrived from events where seq > ? order by seq limit ?'
 const WIPE = `update events set body = x'', request = x'', attributes = '', subject = '', purged_hash = ?, doomed = 0 where seq = ?`
@@ -116,8 +115,16 @@ export class SqliteEvents implements EventTable {
     return this.#sql.all(DOOMED, after, n).map(toRow)
   }
 
-  findByTenant(tenant: string, n: number): readonly EventRow[] {
-    return this.#sql.all(OF_TENANT, tenant, n).map(toRow)
+  findInScope(scope: PurgeScope, n: number): readonly EventRow[] {
+    const { where, values } = toCondition(scope)
+    const sql = `select ${EVENT_COLUMNS} from events where purged_hash = ''${where} order by seq limit ?`
+    return this.#sql.all(sql, ...values, n).map(toRow)
+  }
+
+  filterByScope(seqs: readonly number[], scope: PurgeScope): readonly number[] {
+    const { where, values } = toCondition(scope)
+    const sql = `select seq from events where seq in (select value from json_each(?))${where.replaceAll('and ', 'and +')}`
+    return this.#sql.all(sql, JSON.stringify(seqs), ...values).map((row) => number(row[0]))
   }
 
   addReceipt(seq: number, receipt: Receipt): void {
@@ -151,6 +158,16 @@ export class SqliteEvents implements EventTable {
   #toRow(row: Row | undefined): EventRow | undefined {
     return row === undefined ? undefined : toRow(row)
   }
+}
+
+/** An index leaves out events without a tenant, and one those without a subject. */
+function toCondition({ tenant, subject, id }: PurgeScope): {
+  readonly where: string
+  readonly values: readonly string[]
+} {
+  const given = Object.entries({ subject, tenant, id }).filter(([, value]) => value !== undefined)
+  const where = given.map(([name]) => ` and ${name} = ?${name === 'id' ? '' : ` and ${name} <> ''`}`).join('')
+  return { where, values: given.map(([, value]) => String(value)) }
 }
 
 function toPlacedEvent(row: Row): PlacedEvent {

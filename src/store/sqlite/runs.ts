@@ -1,5 +1,5 @@
 // This file stores finished runs, dead letters and unrouted events as rows.
-import type { Millis } from '../../clock.ts'
+import { NEVER, type Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { DeadLetterRow, DeadLetterTable, UnroutedRow, UnroutedTable, RunRow, RunTable } from '../core/tables.ts'
 import { isPlainRun, parseRunNumber } from '../core/commit-context.ts'
@@ -16,7 +16,7 @@ import { number, sqliteCells, text, type Row, type Statements } from './statemen
 
 const PUT_RUN = `insert or replace into runs (${RUN_COLUMNS})`
 const PUT_PLAIN_RUN = 'insert or replace into runs (n, lane, flow, key, started, ended, events)'
-const OF_LANE = `select run from (select run from lane_runs where lane = ? order by run desc limit ?)
+const OF_LANE = `select run from (select run from lane_runs where lane = ? and run < ? order by run desc limit ?)
   union select value from json_each(?)`
 const RUNS_OF_LANE = `select ${RUN_COLUMNS} from runs where n in (${OF_LANE}) order by n desc limit ?`
 const OLDEST_RUNS = `select ${RUN_COLUMNS} from runs where n > ? order by n limit ?`
@@ -61,9 +61,9 @@ export class SqliteRuns implements RunTable {
     ])
   }
 
-  findByLane(lane: LaneId, n: number): readonly RunRow[] {
-    const late = JSON.stringify(this.#laneRuns.findInMemory(lane))
-    return this.#sql.all(RUNS_OF_LANE, lane, n, late, n).map((row) => toRunRow(sqliteCells, row, this.#name))
+  findByLane(lane: LaneId, n: number, before: number = NEVER): readonly RunRow[] {
+    const late = JSON.stringify(this.#laneRuns.findInMemory(lane).filter((run) => run < before))
+    return this.#sql.all(RUNS_OF_LANE, lane, before, n, late, n).map((row) => toRunRow(sqliteCells, row, this.#name))
   }
 
   remove(id: string): void {

@@ -1,6 +1,7 @@
 // The ledger's check of operators' actions: it trusts the store on whether something happened, but not on the consequences.
 import type { Millis } from '../../../src/clock.ts'
-import type { LeasedUnroutedEvent, PurgeCall, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
+import type { LeasedUnroutedEvent, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
+import type { Purged } from '../model/purge.ts'
 import { UNSEEN, endAll, isLeased, countMarks, type Ledger, type LedgerLane, type Placement } from './state.ts'
 
 export interface SeenSteer {
@@ -81,7 +82,7 @@ function steeredLetter(ledger: Ledger, id: string, act: 'retry' | 'drop' | 'unbl
 
 export function purged(
   ledger: Ledger,
-  seen: { readonly what: PurgeCall['what']; readonly now: Millis; readonly tenantOf: (event: string) => string },
+  seen: { readonly what: Purged; readonly now: Millis; readonly tenantOf: (event: string) => string },
 ): void {
   const { what, now } = seen
   const isPurged = (one: Placement): boolean => {

@@ -3,11 +3,14 @@
 // different set of events has a different id. A dead letter keeps its id, by which operators know it, and is dead
 // again if its run was purged in part. The reason of a dead letter may quote one of its events, and is removed with that event.
 import { PURGED_TEXT } from '../../../src/model/steer.ts'
-import type { PurgeCall } from '../../../src/store/contract/index.ts'
+import type { PurgeTarget } from '../../../src/store/contract/index.ts'
 import { UNSEEN, isLive, isPending, least, liveSpots, runEnded, setDeadline } from './state.ts'
 import type { Letter, Model, ModelLane, ModelRun, Spot } from './state.ts'
 
-export function purge(model: Model, what: PurgeCall['what']): void {
+/** What the simulation purges by. */
+export type Purged = Exclude<PurgeTarget, { readonly kind: 'subject' }>
+
+export function purge(model: Model, what: Purged): void {
   const lanes = [...model.lanes.values()]
   switch (what.kind) {
     case 'lanes':

@@ -1,10 +1,10 @@
 // Operators' actions: steer lanes, dead letters, unrouted events and flows, purge, change the routes, read (L9, L14, L15, L18).
 import { NEVER } from '../../../src/clock.ts'
 import { PURGED_TEXT } from '../../../src/model/steer.ts'
-import type { LaneAction, PurgeCall, PurgeReply, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
+import type { LaneAction, PurgeReply, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
 import type { Command } from '../commands.ts'
 import { namedLetter, purged, steered } from '../ledger/operators.ts'
-import { purge } from '../model/purge.ts'
+import { purge, type Purged } from '../model/purge.ts'
 import type { Letter } from '../model/state.ts'
 import { steer } from '../model/steer.ts'
 import { laneName, laneOf, tenantOf } from '../settings.ts'
@@ -87,7 +87,7 @@ export function steerFlow(world: World, command: Of<'steer-flow'>): Issued {
   return issueSteer(world, { what: 'flows', ids: [world.flow(command.flow).name], act })
 }
 
-function purgeWhat(world: World, command: Of<'purge'>): PurgeCall['what'] | undefined {
+function purgeWhat(world: World, command: Of<'purge'>): Purged | undefined {
   if (command.what === 'tenant') return { kind: 'tenant', tenant: tenantOf(command.pick % world.keys) }
   if (command.what === 'lane') return { kind: 'lanes', ids: [laneAt(world, command.pick)] }
   const event = world.events[world.events.length - 1 - (command.pick % Math.max(1, world.events.length))]
