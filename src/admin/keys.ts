@@ -153,8 +153,8 @@ export class Keys {
 }
 
 /** `proveApiKey` proves that this store has the key, without revealing it; undefined if the store does not have it. */
-export async function proveApiKey(store: Store, asked: string, at: ServerAddress): Promise<string | undefined> {
-  const question = parseKeyChallenge(asked)
+export async function proveApiKey(store: Store, challenge: string, at: ServerAddress): Promise<string | undefined> {
+  const question = parseKeyChallenge(challenge)
   const kept = question === undefined ? undefined : await readApiKey(store, question.id)
   return question === undefined || kept === undefined ? undefined : computeKeyProof(kept.hash, question.word, at)
 }

@@ -143,12 +143,12 @@ export class Replays {
   async #findExisting(
     store: Store,
     id: string,
-    asked: Pick<ReplayRecord, 'filter' | 'event' | 'into'>,
+    requested: Pick<ReplayRecord, 'filter' | 'event' | 'into'>,
   ): Promise<Replay | undefined> {
     const kept = await readReplay(store, id)
     if (kept === undefined) return undefined
     const { filter, event, into, state } = kept.record
-    if (JSON.stringify([filter, event, into]) !== JSON.stringify([asked.filter, asked.event, asked.into])) {
+    if (JSON.stringify([filter, event, into]) !== JSON.stringify([requested.filter, requested.event, requested.into])) {
       throw invalid(`id ${JSON.stringify(id)} belongs to a replay with another filter. Choose another id.`)
     }
     if (state === 'running') await this.#deps.publishStep(kept.record)

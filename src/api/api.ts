@@ -166,17 +166,17 @@ export class Api implements AdminApi {
     }
     if (typeof route.rateLimited !== 'function') count(route.rateLimited)
     if (route.auditText !== undefined && who.startsWith(SUBSCRIBER_PREFIX)) this.#limitSubscriberActions(who)
-    const asked = {
+    const input = {
       actor: who,
       params: parseInput(route.params, params, 'path'),
       query: parseInput(route.query, parseQuery(head.url), 'query'),
       body: route.method === 'GET' ? undefined : parseInput(route.body, await readJsonBody(head, read), 'body'),
     } as never
-    if (typeof route.rateLimited === 'function') count(route.rateLimited(asked))
+    if (typeof route.rateLimited === 'function') count(route.rateLimited(input))
     const status = route.status ?? 200
-    if (typeof route.auditText !== 'function') return jsonResponse(status, await route.handle(this.#app, asked))
-    const act = (): Promise<unknown> => route.handle(this.#app, asked)
-    return jsonResponse(status, await runAudited(this.#app.admin.audit, who, route.auditText(asked), act))
+    if (typeof route.auditText !== 'function') return jsonResponse(status, await route.handle(this.#app, input))
+    const act = (): Promise<unknown> => route.handle(this.#app, input)
+    return jsonResponse(status, await runAudited(this.#app.admin.audit, who, route.auditText(input), act))
   }
 
   /** The audit log keeps every action forever, so the number of actions per endpoint token is bounded. */
@@ -277,7 +277,7 @@ function parseInput(schema: z.ZodType, value: unknown, where: 'path' | 'query' |
  * first, so that the action is on record even if the process dies during it.
  */
 async function runAudited(audit: Audit, who: string, what: string, act: () => Promise<unknown>): Promise<unknown> {
-  await audit.write(who, `asked: ${what}`)
+  await audit.write(who, `requested: ${what}`)
   // The action has happened and its request is on record, so a failure to write the outcome must not fail the call.
   const end = (outcome: string): Promise<void> => audit.write(who, `${outcome}: ${what}`).catch(() => {})
   try {
@@ -294,9 +294,11 @@ async function runAudited(audit: Audit, who: string, what: string, act: () => Pr
 const REPORTED_FIELDS: ReadonlySet<string> = new Set(['result', 'count', 'events', 'letters', 'runs', 'id'])
 
 function describeOutcome(answer: unknown): string {
-  const told = Object.entries(answer as object).filter(([name]) => REPORTED_FIELDS.has(name))
-  const text = told.map(([name, value]) => (name === 'result' ? String(value) : `${name} ${String(value)}`)).join(', ')
-  const isDone = told.every(([name, value]) => name !== 'result' || value === 'ok')
+  const reported = Object.entries(answer as object).filter(([name]) => REPORTED_FIELDS.has(name))
+  const text = reported
+    .map(([name, value]) => (name === 'result' ? String(value) : `${name} ${String(value)}`))
+    .join(', ')
+  const isDone = reported.every(([name, value]) => name !== 'result' || value === 'ok')
   return `${isDone ? 'done' : 'not done'}${text === '' ? '' : ` (${text})`}`
 }
 

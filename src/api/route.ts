@@ -47,7 +47,7 @@ interface RouteDeclaration<P extends z.ZodType, Q extends z.ZodType, B extends z
    */
   readonly rateLimited?:
     | RateLimitedAction
-    | ((asked: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => RateLimitedAction | undefined)
+    | ((input: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => RateLimitedAction | undefined)
   /** The status of success; the default is 200. */
   readonly status?: 202
   /** The fields of the input. Default: none. */
@@ -59,10 +59,10 @@ interface RouteDeclaration<P extends z.ZodType, Q extends z.ZodType, B extends z
    * The text for the audit log, e.g. `pause the flow f`. `in its commit` means that the action writes its own entry.
    * Every route but GET has one, and needs the role `operate`.
    */
-  readonly auditText?: ((asked: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => string) | 'in its commit'
+  readonly auditText?: ((input: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => string) | 'in its commit'
   readonly handle: (
     app: ApiTarget,
-    asked: RouteInput<z.output<P>, z.output<Q>, z.output<B>>,
+    input: RouteInput<z.output<P>, z.output<Q>, z.output<B>>,
   ) => Promise<RouteOutput<z.input<A>>>
 }
 

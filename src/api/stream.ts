@@ -190,8 +190,8 @@ export class Stream {
   }
 
   #format({ seq, ...change }: FeedEntry): string {
-    const told = { ...change, kind: kindOf(change) }
-    return `id: ${this.#eventId(seq)}\nevent: ${told.kind}\ndata: ${JSON.stringify(told)}\n\n`
+    const sent = { ...change, kind: kindOf(change) }
+    return `id: ${this.#eventId(seq)}\nevent: ${sent.kind}\ndata: ${JSON.stringify(sent)}\n\n`
   }
 }
 

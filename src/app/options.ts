@@ -195,7 +195,7 @@ function isAdminOpen(admin: SluiceOptions['admin'] = {}): boolean {
   assertKnownOptions(admin, ['open'], 'new Sluice: admin.')
   if (admin.open !== undefined && admin.open !== 'loopback') {
     const got = JSON.stringify(admin.open)
-    throw invalid(`admin.open must be 'loopback'; got ${got}. Omit it to ask everybody for a key.`)
+    throw invalid(`admin.open must be 'loopback'; got ${got}. Omit it to require a key from every caller.`)
   }
   return admin.open === 'loopback' || isDev()
 }

@@ -24,7 +24,7 @@ export class Readiness {
 
   /** `findUnreadyReason` returns why the app is not ready; undefined if it is. */
   readonly findUnreadyReason = async (): Promise<string | undefined> => {
-    if (this.#deps.isStopping()) return 'The app stops.'
+    if (this.#deps.isStopping()) return 'The app is stopping.'
     if (this.#latest === undefined || this.#deps.clock.monotonic() >= this.#expiresAt) {
       // Concurrent calls share one check.
       this.#expiresAt = Infinity
@@ -34,8 +34,8 @@ export class Readiness {
   }
 
   async #check(): Promise<string | undefined> {
-    let why: string | undefined = 'The store does not answer.'
-    const asked = this.#deps
+    let why: string | undefined = 'The store does not respond.'
+    const response = this.#deps
       .store()
       // The check writes nothing but succeeds only if a write would be acknowledged; a removed file could still be read.
       .then((store) => store.writeDocs({ writes: [], raiseRoutes: false, audit: undefined }))
@@ -43,7 +43,7 @@ export class Readiness {
         () => (why = undefined),
         () => {},
       )
-    await waitAtMost(this.#deps.clock, asked, TIMEOUT)
+    await waitAtMost(this.#deps.clock, response, TIMEOUT)
     return why
   }
 }

@@ -81,7 +81,7 @@ export class Receiving {
       api,
       traces,
       ...(storeMark !== undefined && { storeMark }),
-      proveKey: async (asked, at) => proveApiKey(await store(), asked, at),
+      proveKey: async (challenge, at) => proveApiKey(await store(), challenge, at),
     })
   }
 

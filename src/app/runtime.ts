@@ -91,7 +91,7 @@ function createScheduler(
   const spaced = tasks.map((task) => withMinInterval(task, minPollInterval))
   return new MaintenanceScheduler(clock, spaced, (task, failure) => {
     const alert = `upkeep:${task}`
-    if (failure === undefined) emit('alert.cleared', { alert, text: 'It works again.' })
+    if (failure === undefined) emit('alert.cleared', { alert, text: 'The task works again.' })
     else emit('alert.raised', { alert, text: failure })
   })
 }

@@ -3,7 +3,13 @@
 import { DataKeys } from './data-keys.ts'
 import { SluiceError } from '../errors.ts'
 import { isEncrypted, ENCRYPTED_ATTRIBUTE } from '../model/event.ts'
-import { decryptMark, decryptRecord, encryptMark, encryptPlaceItem, encryptSettle } from './encrypted-records.ts'
+import {
+  decryptUnrouted,
+  decryptRecord,
+  encryptUnrouted,
+  encryptPlaceItem,
+  encryptSettle,
+} from './encrypted-records.ts'
 import { EncryptedTexts } from './encrypted-texts.ts'
 import { looksEncrypted, type Keyring } from './keyring.ts'
 import type {
@@ -49,7 +55,7 @@ export function encryptedStore(store: Store, keyring: Keyring, sources: Encrypte
     const dataKey = await keys.encryptionKeyring()
     const one = async (event: EventToStore): Promise<EventToStore> => {
       if (!mustEncrypt(event)) return event
-      const marks = event.unrouted.map((mark) => encryptMark(texts, mark))
+      const marks = event.unrouted.map((mark) => encryptUnrouted(texts, mark))
       return { ...encryptEvent(dataKey, event), unrouted: await Promise.all(marks) }
     }
     return Promise.all(events.map(one))
@@ -100,7 +106,7 @@ export function encryptedStore(store: Store, keyring: Keyring, sources: Encrypte
           const event = await decryptOrOmitBody(mark.event)
           // The event stays unrouted, for a process that has the key.
           if (event.body === undefined) return []
-          return [{ ...(await decryptMark(texts, mark)), event: { ...mark.event, body: event.body } }]
+          return [{ ...(await decryptUnrouted(texts, mark)), event: { ...mark.event, body: event.body } }]
         }),
       )
       return { ...reply, unrouted: marks.flat() }

@@ -56,11 +56,11 @@ const SEPARATOR_BYTES = 24
 function decideByResponse(response: PostResponse, events: readonly string[], now: Millis): DeliveryOutcome {
   const { status } = response
   if (status >= 200 && status < 300) return decideAccepted(response, events)
-  if (status === GONE) return { kind: 'disable', reason: 'It answered 410: it is gone.' }
+  if (status === GONE) return { kind: 'disable', reason: 'The endpoint returned 410 (gone).' }
   const isElsewhere = status >= 300 && status < 400
   const reason = isElsewhere
-    ? `It answered ${status}; redirects are not followed, give the address it leads to.`
-    : `It answered ${status}.`
+    ? `The endpoint returned ${status}. Redirects are not followed; register the address that it redirects to.`
+    : `The endpoint returned ${status}.`
   return { kind: 'retry', after: retryDelayOf(response, now), reason }
 }
 
@@ -75,7 +75,7 @@ function retryDelayOf({ status, retryAfter, date }: PostResponse, now: Millis): 
 function decideAccepted(response: PostResponse, events: readonly string[]): DeliveryOutcome {
   const failed = parseFailedEvents(response, events)
   if (failed.length === 0) return { kind: 'delivered' }
-  const reason = `It accepted ${events.length - failed.length} of ${events.length} events.`
+  const reason = `The endpoint accepted ${events.length - failed.length} of ${events.length} events.`
   return failed.length === events.length
     ? { kind: 'retry', after: undefined, reason }
     : { kind: 'partly', failed, reason }

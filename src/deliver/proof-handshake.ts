@@ -44,13 +44,13 @@ export async function requestPermission(
 
 function parseHandshake(headers: HeaderMap, origin: string, isRateAsked: boolean): HandshakeResult {
   const allowed = headers['webhook-allowed-origin']?.trim()
-  if (allowed === undefined) return refused('It did not answer with WebHook-Allowed-Origin.')
+  if (allowed === undefined) return refused('The endpoint did not return the header WebHook-Allowed-Origin.')
   if (allowed !== '*' && allowed.toLowerCase() !== origin.toLowerCase())
-    return refused(`It permits ${JSON.stringify(allowed.slice(0, 100))}, but not ${origin}.`)
+    return refused(`The endpoint permits ${JSON.stringify(allowed.slice(0, 100))}, but not ${origin}.`)
   const rate = headers['webhook-allowed-rate']?.trim()
   if (rate === '*' || (rate === undefined && !isRateAsked)) return { kind: 'granted', perMinute: undefined }
   if (rate !== undefined && /^[1-9]\d{0,8}$/.test(rate)) return { kind: 'granted', perMinute: Number(rate) }
-  return refused('It did not answer with a WebHook-Allowed-Rate.')
+  return refused('The endpoint did not return the header WebHook-Allowed-Rate.')
 }
 
 function refused(error: string): HandshakeResult {

@@ -100,9 +100,9 @@ async function sendChallenge(deps: SendDependencies, to: EndpointTarget): Promis
 function challengeFault(posted: PostResult, challenge: string): string | undefined {
   if (posted.kind === 'failed') return `${posted.why}: ${posted.error}`
   const { status, body, isComplete } = posted
-  if (status < 200 || status >= 300) return `It answered ${status}.`
+  if (status < 200 || status >= 300) return `The endpoint returned ${status}.`
   if (isComplete && (body.toString().trim() === challenge || parseEcho(parseData(body)) === challenge)) return undefined
-  return 'It did not echo the challenge. Respond with { "challenge": <data.challenge> }.'
+  return 'The endpoint did not echo the challenge. Respond with { "challenge": <data.challenge> }.'
 }
 
 function parseEcho(answer: unknown): unknown {

@@ -22,14 +22,14 @@ export class StoreClock {
 
   /** `startCall` is called before a call to the store. It returns a function that takes the reply. */
   startCall(): (reply: Reply) => void {
-    const asked = this.#clock.monotonic()
-    return (reply) => this.update(reply, asked)
+    const sentAt = this.#clock.monotonic()
+    return (reply) => this.update(reply, sentAt)
   }
 
-  /** `update` takes a reply. `asked` is when the call was sent, on the monotonic clock. */
-  update(reply: Reply, asked: Millis): void {
+  /** `update` takes a reply. `sentAt` is when the call was sent, on the monotonic clock. */
+  update(reply: Reply, sentAt: Millis): void {
     this.#routesEpoch = Math.max(this.#routesEpoch, reply.routes)
-    const [least, most] = [reply.now - this.#clock.monotonic(), reply.now - asked]
+    const [least, most] = [reply.now - this.#clock.monotonic(), reply.now - sentAt]
     const before = this.#offset ?? least
     this.#offset = Math.min(Math.max(before, least), most)
     const by = least - before

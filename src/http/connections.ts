@@ -116,7 +116,10 @@ export class ConnectionLimiter {
     if (left > 0) return void this.#open.set(network, left)
     this.#open.delete(network)
     if (!this.#alerted.delete(network)) return
-    this.#deps.emit('alert.cleared', { alert: toAlertName(network), text: 'All of its connections are closed.' })
+    this.#deps.emit('alert.cleared', {
+      alert: toAlertName(network),
+      text: 'All connections of the address are closed.',
+    })
   }
 
   /** `#raiseAlert` alerts once until all connections of the network are closed: at the bound, connections come and

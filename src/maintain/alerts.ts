@@ -128,8 +128,10 @@ function announceBroken(
   is: string | undefined,
 ): void {
   const alert = `broken:${name}`
-  if (was === undefined && is !== undefined) emit('alert.raised', { alert, text: `Its condition threw: ${is}` })
-  if (was !== undefined && is === undefined) emit('alert.cleared', { alert, text: 'Its condition no longer throws.' })
+  if (was === undefined && is !== undefined)
+    emit('alert.raised', { alert, text: `The condition of the alert threw: ${is}` })
+  if (was !== undefined && is === undefined)
+    emit('alert.cleared', { alert, text: 'The condition of the alert no longer throws.' })
 }
 
 /** `evaluateRule` returns the text of a true condition, or no text. A condition that throws does not stop the other rules. */
@@ -188,7 +190,7 @@ export function createStaleAlertTask(deps: StaleAlertDependencies): MaintenanceT
 async function clearAlert({ store, publish, emit }: StaleAlertDependencies, doc: Doc): Promise<void> {
   const { id: name, rev: ifRev } = doc
   const record = parseAlertRecord(doc)
-  const text = 'Its rule was removed.'
+  const text = 'The alert is no longer declared.'
   // The event is published before the record is removed, under a dedupe id that makes a repeat harmless.
   if (isAnnounced(record)) await publish(createAlertEvent(name, 'cleared', { ...record, text }))
   const writes = [{ kind: ALERT_DOC, id: name, ifRev, body: undefined }]

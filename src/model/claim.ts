@@ -158,7 +158,7 @@ function createRun(id: string, context: ClaimContext): RunState {
     committed: false,
     purged: false,
     failingSince: 0,
-    againSince: 0,
+    snoozedSince: 0,
     state64: '',
     attempts: [],
   }

@@ -40,7 +40,7 @@ export function retry(options: { readonly after?: Duration; readonly reason?: st
     [ENDING]: true,
     kind: 'retry',
     after: options.after ?? 0,
-    reason: options.reason ?? 'The handler asked for it.',
+    reason: options.reason ?? 'The handler requested it.',
   }
 }
 

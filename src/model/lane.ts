@@ -48,7 +48,7 @@ export interface RunState {
   /** The time at which the first attempt failed; 0 before. */
   readonly failingSince: Millis
   /** The time of the first snooze; 0 before. */
-  readonly againSince: Millis
+  readonly snoozedSince: Millis
   /** What the handler keeps from one snooze to the next, in base64; '' for nothing. */
   readonly state64: string
   readonly attempts: readonly Attempt[]

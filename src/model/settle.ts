@@ -107,7 +107,13 @@ export function failAttempt(run: RunState, attempt: Attempt | undefined, now: Mi
 }
 
 export function snoozeRun(run: RunState, state64: string, now: Millis): RunState {
-  return { ...run, state: 'snoozed', state64, failed: false, againSince: run.againSince === 0 ? now : run.againSince }
+  return {
+    ...run,
+    state: 'snoozed',
+    state64,
+    failed: false,
+    snoozedSince: run.snoozedSince === 0 ? now : run.snoozedSince,
+  }
 }
 
 export function deferRun(run: RunState, state64: string): RunState {

@@ -14,9 +14,9 @@ export const EVERY_SOURCE = 'sluice.every'
 export interface Schedule {
   readonly name: string
   /** Returns the first tick after a time. */
-  readonly nextAfter: (moment: Millis) => Millis
+  readonly nextAfter: (time: Millis) => Millis
   /** Returns the last tick at or before a time, or undefined if there was none since `since`. */
-  readonly lastBefore: (moment: Millis, since: Millis) => Millis | undefined
+  readonly lastBefore: (time: Millis, since: Millis) => Millis | undefined
 }
 
 const DURATION = /^\d+(\.\d+)?(ms|s|m|h|d)$/
@@ -53,11 +53,11 @@ function createIntervalSchedule(name: string, when: string): Schedule {
   // them.
   const every = Math.round(parseDuration(when as Duration, `every(${JSON.stringify(name)})`))
   if (every < MIN_INTERVAL) throw invalid(name, `must be at least ${MIN_INTERVAL} ms; got ${every} ms.`)
-  const tickBefore = (moment: Millis): Millis => Math.floor(moment / every) * every
+  const tickBefore = (time: Millis): Millis => Math.floor(time / every) * every
   return {
     name,
-    nextAfter: (moment) => tickBefore(moment) + every,
-    lastBefore: (moment, since) => (tickBefore(moment) > since ? tickBefore(moment) : undefined),
+    nextAfter: (time) => tickBefore(time) + every,
+    lastBefore: (time, since) => (tickBefore(time) > since ? tickBefore(time) : undefined),
   }
 }
 
@@ -65,16 +65,16 @@ function createCronSchedule(name: string, when: string, timeZone: string): Sched
   const cron = parseCron(name, when, timeZone)
   return {
     name,
-    nextAfter: (moment) => cron.nextRun(new Date(moment))?.getTime() ?? Infinity,
-    lastBefore(moment, since) {
+    nextAfter: (time) => cron.nextRun(new Date(time))?.getTime() ?? Infinity,
+    lastBefore(time, since) {
       // Ticks are at least a second apart, and mostly further. Growing steps back find the last one.
       for (let back = 60_000; ; back *= 4) {
-        let tick = cron.nextRun(new Date(Math.max(since, moment - back)))?.getTime()
-        if (tick !== undefined && tick <= moment) {
-          for (let next = tick; next <= moment; next = cron.nextRun(new Date(tick))?.getTime() ?? Infinity) tick = next
+        let tick = cron.nextRun(new Date(Math.max(since, time - back)))?.getTime()
+        if (tick !== undefined && tick <= time) {
+          for (let next = tick; next <= time; next = cron.nextRun(new Date(tick))?.getTime() ?? Infinity) tick = next
           return tick
         }
-        if (moment - back <= since) return undefined
+        if (time - back <= since) return undefined
       }
     },
   }

@@ -137,7 +137,7 @@ export interface StoredRunState {
   readonly published: number
   readonly state: unknown
   /** The limit whose slot was too far away. Only `explain` reads it. */
-  readonly putOffBy?: string
+  readonly deferredBy?: string
   /** Whether the run was deferred after it had made calls. It must not repeat them for ever without progress (M6). */
   readonly midway?: boolean
 }
@@ -158,6 +158,6 @@ export function serializeRunState({ published, state, ...ours }: StoredRunState)
 
 /** `clearDeferral` removes the deferral of a run that has started again. */
 export function clearDeferral(state64: string): string {
-  const { putOffBy, ...kept } = parseRunState(state64)
-  return putOffBy === undefined ? state64 : serializeRunState(kept)
+  const { deferredBy, ...kept } = parseRunState(state64)
+  return deferredBy === undefined ? state64 : serializeRunState(kept)
 }

@@ -54,7 +54,7 @@ function decideByValue(value: unknown, at: EndedAttempt): Verdict {
   if (value === undefined) return endedVerdict({ kind: 'done' })
   if (!isEnding(value)) {
     return failedVerdict(
-      `It returned ${describeKind(value)}, which is no ending; return nothing, or done, snooze, retry, drop or partial.`,
+      `It returned ${describeKind(value)}, which is not an ending; return nothing, or done, snooze, retry, drop or partial.`,
       at,
     )
   }
@@ -131,7 +131,7 @@ function decideByError(error: unknown, at: EndedAttempt): Verdict {
 
 /** `deferredState` is the stored state with the limit that deferred the run. */
 function deferredState({ storedState, hasCalled }: LiveRun, limit: string): string {
-  return serializeRunState({ ...storedState, putOffBy: limit, ...(hasCalled && { midway: true }) })
+  return serializeRunState({ ...storedState, deferredBy: limit, ...(hasCalled && { midway: true }) })
 }
 
 const CAUSES_MAX = 10

@@ -118,7 +118,10 @@ test('a test event prints its result and sets the exit code', async () => {
     stdout: expect.stringMatching(/^Delivered: 200 after \d+ ms\.\n$/),
     stderr: 'hello\n',
   })
-  expect(await sluice('test', id)).toMatchObject({ code: 1, stdout: expect.stringContaining('It answered 500.') })
+  expect(await sluice('test', id)).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('The endpoint returned 500.'),
+  })
   const told = await sluice('test', id, '--json')
   expect(told.code).toBe(1)
   expect(told.json).toMatchObject({ delivered: false, status: 500 })
@@ -138,11 +141,11 @@ test('an endpoint can be proven by a challenge, at once or later', async () => {
   const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
   const added = await sluice('create', to.url, '--json')
   const { id } = added.json as { id: string }
-  expect(added.json).toMatchObject({ proof: 'pending', proofError: 'It answered 404.' })
+  expect(added.json).toMatchObject({ proof: 'pending', proofError: 'The endpoint returned 404.' })
   expect((await sluice('list')).stdout).toContain('unproven')
   expect(await sluice('prove', id)).toMatchObject({
     code: 1,
-    stdout: 'The endpoint did not prove its ownership: It answered 404.\n',
+    stdout: 'The endpoint did not prove its ownership: The endpoint returned 404.\n',
   })
   expect(await sluice('prove', id)).toMatchObject({ code: 0, stdout: 'The endpoint has proven its ownership.\n' })
   expect((await sluice('list')).stdout).not.toContain('unproven')

@@ -167,7 +167,7 @@ describe.each(['memory:', 'sqlite:'])('on %s', (store) => {
     const opened = app.once('endpoint.opened')
     const recovered = app.once('endpoint.recovered')
     await send(['a'])
-    expect(await opened).toMatchObject({ endpoint: id, reason: 'It answered 503.' })
+    expect(await opened).toMatchObject({ endpoint: id, reason: 'The endpoint returned 503.' })
     expect(to.got).toHaveLength(5)
     expect(await recovered).toMatchObject({ endpoint: id })
     expect(to.got).toHaveLength(7)

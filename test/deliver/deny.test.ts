@@ -31,7 +31,7 @@ it('a name that resolves to a denied address gets the error of a missing name, w
   const listener = await everywhere()
   const { post } = poster({ lookup: async () => ['8.8.8.8'], denied: deniedNetworks(DENY) })
   const end = await post({ url: `https://hook.example.com:${listener.port}/` })
-  expect(end).toMatchObject({ kind: 'failed', why: 'dns', error: 'The name leads to no public address.' })
+  expect(end).toMatchObject({ kind: 'failed', why: 'dns', error: 'The host name resolves to no public address.' })
   expect(await post({ url: 'https://8.8.8.8/' })).toMatchObject({ kind: 'failed', why: 'guarded' })
   expect(listener.connections()).toBe(0)
 })

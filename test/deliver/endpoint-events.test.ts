@@ -37,9 +37,9 @@ it('a flow receives endpoint.opened, recovered and disabled, with the tenant and
   await app.publish({ type: 'version.new', tenant: 't' })
   await expect.poll(() => heard).toHaveLength(3)
   expect(heard).toEqual([
-    ['endpoint.opened', 't', id, data('It answered 503.')],
+    ['endpoint.opened', 't', id, data('The endpoint returned 503.')],
     ['endpoint.recovered', 't', id, data('')],
-    ['endpoint.disabled', 't', id, data('It answered 410: it is gone.')],
+    ['endpoint.disabled', 't', id, data('The endpoint returned 410 (gone).')],
   ])
 })
 

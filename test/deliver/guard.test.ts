@@ -116,7 +116,7 @@ test('only the log reveals whether an internal name exists', async () => {
     await postedBy(async () => ['10.0.0.1']),
     await postedBy(async () => ['8.8.8.8', '169.254.169.254']),
   ]
-  const said = { kind: 'failed', why: 'dns', error: 'The name leads to no public address.' }
+  const said = { kind: 'failed', why: 'dns', error: 'The host name resolves to no public address.' }
   expect(ends).toEqual(ends.map(() => expect.objectContaining(said) as unknown))
   // The outcome of the batch and the stored attempt are the same too.
   const reason = `dns: ${said.error}`

@@ -27,7 +27,7 @@ describe.each(['memory:', 'sqlite:'])('on %s', (kind) => {
       attemptCount: 2,
       maxAttempts: QUICK.length + 1,
       attempts: [
-        { status: 500, error: 'It answered 500.', ms: expect.any(Number), at: expect.any(Number) },
+        { status: 500, error: 'The endpoint returned 500.', ms: expect.any(Number), at: expect.any(Number) },
         { status: 202, answer: 'thanks', error: '' },
       ],
     })

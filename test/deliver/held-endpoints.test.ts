@@ -32,7 +32,7 @@ it('D4 an endpoint that responds with 410 again after enable loses no event', as
   await t.advance('48h')
   const backAgain = app.once('run.deferred')
   await app.endpoints.enable(id, { from: 'backlog' })
-  expect(await backAgain).toMatchObject({ why: 'It answered 410: it is gone.' })
+  expect(await backAgain).toMatchObject({ why: 'The endpoint returned 410 (gone).' })
   expect((await app.admin.deadLetters.list()).items).toEqual([])
   const done = app.once('run.done')
   await app.endpoints.enable(id, { from: 'backlog' })
@@ -140,7 +140,7 @@ it('D4 a batch is dead 75 hours after its first failure, despite any Retry-After
     expect(await retried).toMatchObject({ after: 86_400_000 })
   }
   await t.advance('24h')
-  expect(await dead).toMatchObject({ attempt: 5, error: 'It answered 503.' })
+  expect(await dead).toMatchObject({ attempt: 5, error: 'The endpoint returned 503.' })
   expect((await app.endpoints.get(id))?.health).toMatchObject({ failedBatches: 1 })
 })
 

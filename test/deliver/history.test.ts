@@ -27,7 +27,7 @@ function historyOf(...posts: readonly Partial<PostNote>[]): PostHistory {
 
 const failed = (more: Partial<PostNote> = {}): Partial<PostNote> => ({
   status: 500,
-  error: 'It answered 500.',
+  error: 'The endpoint returned 500.',
   ...more,
 })
 
@@ -40,7 +40,7 @@ describe('a history', () => {
     const notes = fc.record({
       at: fc.integer({ min: NOON, max: NOON + 23 * HOUR }),
       ms: fc.integer({ min: 0, max: 30_000 }),
-      error: fc.constantFrom('', 'It answered 500.'),
+      error: fc.constantFrom('', 'The endpoint returned 500.'),
     })
     fc.assert(
       fc.property(fc.uniqueArray(notes, { selector: ({ at }) => at, maxLength: 40 }), fc.nat(40), (some, cut) => {
@@ -128,7 +128,7 @@ describe('health', () => {
 
   test("an endpoint is degraded during Sluice's own failure, until a batch gets through", () => {
     const ours = historyOf(failed({ isOurs: true }))
-    expect(of(CLOSED, ours)).toMatchObject({ status: 'degraded', why: 'It answered 500.', attempts: 0 })
+    expect(of(CLOSED, ours)).toMatchObject({ status: 'degraded', why: 'The endpoint returned 500.', attempts: 0 })
     expect(of(CLOSED, mergeHistories(ours, historyOf({ at: NOON + 1 })))).toMatchObject({ status: 'up', attempts: 1 })
   })
 

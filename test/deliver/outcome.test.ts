@@ -17,7 +17,7 @@ test.each([200, 201, 202, 204, 299])('%i is delivered', (status) => {
 })
 
 test('410 disables the endpoint', () => {
-  expect(answered(410)).toEqual({ kind: 'disable', reason: 'It answered 410: it is gone.' })
+  expect(answered(410)).toEqual({ kind: 'disable', reason: 'The endpoint returned 410 (gone).' })
 })
 
 test.each([300, 301, 302, 303, 304, 307, 308])('%i is a failure that names the redirect', (status) => {
@@ -32,7 +32,7 @@ test.each([400, 401, 403, 404, 409, 413, 422, 500, 502, 504, 599])('%i is retrie
   expect(answered(status, { retryAfter: '60' })).toEqual({
     kind: 'retry',
     after: undefined,
-    reason: `It answered ${status}.`,
+    reason: `The endpoint returned ${status}.`,
   })
 })
 
@@ -84,13 +84,17 @@ test.each([
   ['{"accepted":["a","x"]}', ['b', 'c']],
   ['{"failed":["b","x",5,null]}', ['b']],
 ])('%s: the other events are done', (text, failed) => {
-  const reason = `It accepted ${3 - failed.length} of 3 events.`
+  const reason = `The endpoint accepted ${3 - failed.length} of 3 events.`
   expect(answered(200, { text })).toEqual({ kind: 'partly', failed, reason })
   expect(answered(500, { text })).toMatchObject({ kind: 'retry' })
 })
 
 test.each(['{"accepted":[]}', '{"failed":["a","b","c"]}'])('%s: nothing was accepted', (text) => {
-  expect(answered(200, { text })).toEqual({ kind: 'retry', after: undefined, reason: 'It accepted 0 of 3 events.' })
+  expect(answered(200, { text })).toEqual({
+    kind: 'retry',
+    after: undefined,
+    reason: 'The endpoint accepted 0 of 3 events.',
+  })
 })
 
 test.each([

@@ -29,7 +29,7 @@ it('returns what failed, without an effect on health', async () => {
     delivered: false,
     status: 500,
     answer: 'no disk',
-    error: 'It answered 500.',
+    error: 'The endpoint returned 500.',
   })
   expect(await app.endpoints.test(id)).toMatchObject({ delivered: false, status: 410 })
   expect((await app.endpoints.get(id))?.health).toMatchObject({ status: 'up', breaker: 'closed', attempts: 0 })

@@ -195,7 +195,7 @@ describe.each(STORES)('endings on %s', (store) => {
     const t = await ending(store, () => value)
     await sendNow(t, ping('u'))
     expect(t.runs).toMatchObject([{ ending: 'retry' }])
-    expect(t.runs[0]?.error).toContain('no ending')
+    expect(t.runs[0]?.error).toContain('not an ending')
   })
 
   test.each([

@@ -50,7 +50,7 @@ describe.each(STORES)('explain on %s', (store) => {
     await sendNow(t, ping('u'))
     await t.advance('5s')
     const text = await sentence(t, 'ready')
-    expect(text).toContain('number 2 in the line')
+    expect(text).toContain('number 2 in the queue')
     expect(text).toContain('the one permit of the flow is taken')
   })
 

@@ -167,7 +167,7 @@ describe.each(STORES)('M6 what is reported of a deferred run on %s', (store) => 
     })
     await sendNow(t, ping('first'))
     await sendNow(t, ping('u'))
-    expect((await t.explain('f', 'u')).text).toContain('put off by limit "api and slow"')
+    expect((await t.explain('f', 'u')).text).toContain('deferred by limit "api and slow"')
     expect(emittedEvents(t, 'run.deferred')[0]?.why).toContain('slot of api and slow')
   })
 
@@ -184,7 +184,7 @@ describe.each(STORES)('M6 what is reported of a deferred run on %s', (store) => 
     await shared.advance(10)
     await a.publish(ping('u'))
     await shared.advance(10)
-    expect((await b.explain('f', 'u')).text).toContain('put off by')
+    expect((await b.explain('f', 'u')).text).toContain('deferred by')
     await shared.advance(62_000)
     expect(gate.waits('u')).toBe(1)
     await shared.stop(a)

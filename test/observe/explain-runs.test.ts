@@ -61,20 +61,20 @@ describe.each(STORES)('explain on %s', (name) => {
     const first = await explanationOf(t)
     expect(first).toMatchObject({ state: 'lapsed', facts: { lapses: 1, run: run.runId, attempt: 1 } })
     expect(first.text).toBe(
-      `Lane "k" of flow "flow" has lapsed: the process of run "${run.runId}" stopped answering and its lease ended 3 s ago, lapse 1 of 4, and it comes back at once with its 1 event.`,
+      `Lane "k" of flow "flow" has lapsed: the process of run "${run.runId}" stopped renewing the lease, which ended 3 s ago, lapse 1 of 4, and it comes back at once with its 1 event.`,
     )
     await t.claimOne()
     t.expireLeases()
     const second = await explanationOf(t)
     expect(second.facts).toMatchObject({ lapses: 2, line: 'suspect', position: 1 })
     expect(second.text).toContain(
-      'lapse 2 of 4, and it comes back with its 1 event when it gets its turn, first in the line among the suspect lanes, which have few slots.',
+      'lapse 2 of 4, and it comes back with its 1 event when it gets its turn, first in the queue among the suspect lanes, which have few slots.',
     )
     for (let more = 0; more < 2; more++) {
       await t.claimOne()
       t.expireLeases()
     }
-    expect((await explanationOf(t)).text).toContain('lapse 4 of 4, and its next turn makes it a dead letter.')
+    expect((await explanationOf(t)).text).toContain('lapse 4 of 4, and the next claim makes it a dead letter.')
   })
 
   it('retrying: the error, the next attempt, and how many attempts remain', async () => {
@@ -87,13 +87,13 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(said.state).toBe('retrying')
     expect(said.facts).toMatchObject({ attempt: 2, tries: 1, triesOf: 4, triesLeft: 3, nextTry: t.clock.now() + 4_200 })
     expect(said.text).toBe(
-      `Lane "k" of flow "flow" is retrying: attempt 1 of 4 of run "${run.runId}" failed (the last error was "HTTP 500 with Bearer [redacted]"), and the next try is due in 4.2 s, with 3 tries left.`,
+      `Lane "k" of flow "flow" is retrying: attempt 1 of 4 of run "${run.runId}" failed (the last error was "HTTP 500 with Bearer [redacted]"), and the next attempt is due in 4.2 s, with 3 tries left.`,
     )
     t.clock.advance(5_000)
     const due = await explanationOf(t)
     expect(due).toMatchObject({ state: 'retrying', facts: { line: 'failing', position: 1, in: -800 } })
     expect(due.text).toContain(
-      'has been due for 800 ms, first in the line among the failing lanes, which have few slots',
+      'has been due for 800 ms, first in the queue among the failing lanes, which have few slots',
     )
   })
 
@@ -105,9 +105,9 @@ describe.each(STORES)('explain on %s', (name) => {
     const since = t.clock.now()
     t.clock.advance(1_000)
     const said = await explanationOf(t)
-    expect(said).toMatchObject({ state: 'snoozed', facts: { againSince: since, in: 9_000, attempt: 1 } })
+    expect(said).toMatchObject({ state: 'snoozed', facts: { snoozedSince: since, in: 9_000, attempt: 1 } })
     expect(said.text).toBe(
-      `Lane "k" of flow "flow" is snoozed: run "${run.runId}" with 1 event first asked for it 1 s ago, and it is due in 9 s.`,
+      `Lane "k" of flow "flow" is snoozed: run "${run.runId}" with 1 event first snoozed 1 s ago, and it is due in 9 s.`,
     )
     await t.append('b', { key: 'b' })
     await t.settleOk(await t.claimOne(), released)
@@ -146,7 +146,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect((await explanationOf(t)).facts).toMatchObject({
       state: 'ready',
       queued: 2,
-      queuedLetter: runs[0],
+      queuedDeadLetter: runs[0],
       blockedBy: undefined,
     })
     expect((await t.claimOne()).runId).toBe(runs[0])
@@ -165,7 +165,7 @@ describe.each(STORES)('explain on %s', (name) => {
     t.clock.advance(91_000)
     const over = await explanationOf(t)
     expect(over).toMatchObject({ state: 'ready', facts: { holdOver: true, position: 1 } })
-    expect(over.text).toMatch(/first in the line; a hold by "ada" ended 1 s ago\.$/)
+    expect(over.text).toMatch(/first in the queue; a hold by "ada" ended 1 s ago\.$/)
     await t.hold('k', Infinity)
     expect((await explanationOf(t)).text).toContain('because of "looking" until an operator lifts it; without that')
   })

@@ -106,7 +106,7 @@ it('strangers cannot add a sentence, a line or a colour', () => {
     lastRun: hostile,
     lastRunEnded: NOW,
     lastRunKind: 'done',
-    queuedLetter: hostile,
+    queuedDeadLetter: hostile,
     queued: 1,
   }
   const states = [

@@ -37,7 +37,7 @@ describe.each(STORES)('explain on %s', (name) => {
     const said = await explain(partsOf(t.store, { flows: new Map(), isServed: () => false }), 'flow', 'k')
     expect(said).toMatchObject({ state: 'unknown-flow', facts: { laneState: 'ready', waiting: 1, declared: false } })
     expect(said.text).toBe(
-      'Lane "k" of flow "flow", which is not declared here, has been ready for 0 ms with 1 event, first in the line; no process serves this flow.',
+      'Lane "k" of flow "flow", which is not declared here, has been ready for 0 ms with 1 event, first in the queue; no process serves this flow.',
     )
     expect((await explain(partsOf(t.store), 'nowhere', 'k')).text).toBe(
       'Lane "k" of flow "nowhere", which is not declared here, is empty: nothing waits in it.',
@@ -63,11 +63,9 @@ describe.each(STORES)('explain on %s', (name) => {
   it('waiting: a window that no event moves, and one without an end', async () => {
     const t = await stageOn(name)
     await t.append('a', { every: 60 * SECOND })
-    expect((await explanationOf(t)).text).toContain('with 1 event: due in 1 minute, whatever else comes.')
+    expect((await explanationOf(t)).text).toContain('with 1 event: due in 1 minute, even if more events arrive.')
     await t.append('b', { key: 'b', quiet: 5_000, max: Infinity })
-    expect((await explanationOf(t, {}, 'b')).text).toContain(
-      'due in 5 s, with no latest moment should more events come.',
-    )
+    expect((await explanationOf(t, {}, 'b')).text).toContain('due in 5 s, without a latest time if more events arrive.')
     await t.append('c', { key: 'c', quiet: Infinity, max: Infinity })
     const endless = await explanationOf(t, {}, 'c')
     expect(endless).toMatchObject({ state: 'idle', facts: { waiting: 1, deadline: undefined } })
@@ -80,7 +78,9 @@ describe.each(STORES)('explain on %s', (name) => {
     const one = { flow: { concurrency: 1 } }
     expect((await explanationOf(t, one, 'b')).facts.full).toBe(false)
     const [run] = await t.claim({ maxRuns: 1 })
-    expect((await explanationOf(t, one, 'b')).text).toMatch(/first in the line; the one permit of the flow is taken\.$/)
+    expect((await explanationOf(t, one, 'b')).text).toMatch(
+      /first in the queue; the one permit of the flow is taken\.$/,
+    )
     expect((await explanationOf(t, {}, 'b')).facts.full).toBe(false)
     const shared = { flow: { concurrency: 1, share: 'tenant' } } as const
     expect((await explanationOf(t, shared, 'b')).text).toContain(
@@ -116,9 +116,9 @@ describe.each(STORES)('explain on %s', (name) => {
     t.clock.advance(3_200)
     const said = await explanationOf(t, {}, 'c')
     expect(said).toMatchObject({ state: 'ready', facts: { in: -3_200, position: 3, ahead: 2, aheadExact: true } })
-    expect(said.text).toBe('Lane "c" of flow "flow" has been ready for 3.2 s with 1 event, number 3 in the line.')
+    expect(said.text).toBe('Lane "c" of flow "flow" has been ready for 3.2 s with 1 event, number 3 in the queue.')
     expect((await explanationOf(t, { isProcessFull: () => true }, 'a')).text).toMatch(
-      /first in the line; this process already has the maximum number of runs\.$/,
+      /first in the queue; this process already has the maximum number of runs\.$/,
     )
     await t.pause()
     t.clock.advance(60_000)
@@ -136,7 +136,7 @@ describe.each(STORES)('explain on %s', (name) => {
     await t.append('c', { key: 'c', group: 'y' })
     const said = await explanationOf(t, { flow: { share: 'tenant' } }, 'c')
     expect(said.facts).toMatchObject({ position: 2, group: 'y' })
-    expect(said.text).toContain('number 2 in the line of its group "y", groups taking turns.')
+    expect(said.text).toContain('number 2 in the queue of its group "y", which takes turns with other groups.')
   })
 
   it('ready: with replays, and with a dead letter that was queued by hand', async () => {
@@ -147,14 +147,16 @@ describe.each(STORES)('explain on %s', (name) => {
     await t.append('b')
     await t.steerDeadLetter(run.runId, 'retry')
     const said = await explanationOf(t)
-    expect(said).toMatchObject({ state: 'ready', facts: { queued: 1, queuedLetter: run.runId, waiting: 1 } })
-    expect(said.text).toContain(`with 1 dead letter queued by hand (first "${run.runId}"), 1 event, first in the line.`)
+    expect(said).toMatchObject({ state: 'ready', facts: { queued: 1, queuedDeadLetter: run.runId, waiting: 1 } })
+    expect(said.text).toContain(
+      `with 1 dead letter queued by hand (first "${run.runId}"), 1 event, first in the queue.`,
+    )
     const event = t.event('c', { key: 'other' })
     await t.appendEvents(event)
     const items = [{ kind: 'replay', replay: 'r1', event: event.id, placements: t.event('x').placements }] as const
     await t.store.place({ routes: t.routes, items })
     expect((await explanationOf(t)).facts).toMatchObject({ replays: 1 })
-    expect((await explanationOf(t)).text).toContain(', 1 event, 1 replay, first in the line')
+    expect((await explanationOf(t)).text).toContain(', 1 event, 1 replay, first in the queue')
   })
 
   it('idle: what the store remembers of the lane', async () => {
@@ -174,7 +176,7 @@ describe.each(STORES)('explain on %s', (name) => {
     await t.appendEvents(...Array.from({ length: 2_600 }, (_, n) => t.event(`e${n}`, { key: `${n}` })))
     const said = await explanationOf(t, {}, '2599')
     expect(said.facts).toMatchObject({ aheadExact: false, ahead: 1_999, position: 2_000 })
-    expect(said.text).toContain(', with at least 1999 lanes ahead in the line.')
+    expect(said.text).toContain(', with at least 1999 lanes ahead in the queue.')
   })
 
   it('a lane of a flow without keys is found by its event', async () => {

@@ -14,7 +14,7 @@ async function ready(app: Sluice): Promise<unknown> {
 }
 
 const READY = [200, { ready: true }]
-const DOWN = [503, { ready: false, why: 'The store does not answer.' }]
+const DOWN = [503, { ready: false, why: 'The store does not respond.' }]
 
 interface Asked {
   readonly app: Sluice

@@ -60,7 +60,7 @@ function factsOf({ state, facts }: Explanation): Facts & { readonly held: Millis
     cancelAsked,
     purged,
     events: purged ? undefined : facts.events,
-    againSince: facts.againSince,
+    snoozedSince: facts.snoozedSince,
     kind: facts.kind,
     isPaused: facts.pausedBy !== undefined,
     isBlocked: facts.blockedBy !== undefined,
@@ -98,7 +98,7 @@ function runFacts(run: ModelRun | undefined, now: Millis): Facts {
     cancelAsked: run.asked,
     purged: run.purged,
     events: run.purged ? undefined : run.spots.length,
-    againSince: run.againSince === 0 ? undefined : run.againSince,
+    snoozedSince: run.snoozedSince === 0 ? undefined : run.snoozedSince,
     kind: run.letter !== undefined ? 'letter' : run.rank === 1 ? 'replay' : 'live',
   }
 }
@@ -109,7 +109,7 @@ const NO_RUN = {
   cancelAsked: false,
   purged: false,
   events: undefined,
-  againSince: undefined,
+  snoozedSince: undefined,
   kind: undefined,
 }
 

@@ -56,7 +56,7 @@ const active = z.boolean().meta({ description: 'If false, the endpoint is paused
 const BASE_SUBSCRIBER = z.strictObject({
   id: z.string(),
   ...FIELDS,
-  headers: z.array(z.string()).meta({ description: 'Their names; values are sealed, and not shown.' }),
+  headers: z.array(z.string()).meta({ description: 'Their names; the values are encrypted and never shown.' }),
   tenant,
   createdAt: timestamp,
   active,

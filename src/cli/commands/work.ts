@@ -31,21 +31,21 @@ export const work: Command = {
     // Handlers may print to standard output, unless a program reads the JSON result.
     if (out.asJson) redirectStdout()
     const { app } = await loadConfig(findConfigPath(where.folder, where.config))
-    const tally = new RunCounter(app)
+    const counter = new RunCounter(app)
     let isCutShort = false
     try {
       assertProductionReady(app.productionSetup(), parseOverrides(given))
       await app.start()
-      const left = await waitUntilIdle(app, tally, context)
+      const left = await waitUntilIdle(app, counter, context)
       isCutShort = context.signal.aborted && left.length > 0
       const why = isCutShort ? 'Stopped while these are due' : 'Due, but no flow here starts it'
       if (left.length > 0) out.note(`${why}: ${escapeText(left.join(', '))}`)
     } finally {
       await app.stop()
     }
-    if (out.asJson) out.printJson(tally.counts)
-    else out.print(`${formatCount(tally.counts.runs, 'run')}, of which ${tally.counts.failed} failed.`)
-    return isCutShort || (given.has('fail') && tally.counts.failed > 0) ? EXIT.failed : EXIT.done
+    if (out.asJson) out.printJson(counter.counts)
+    else out.print(`${formatCount(counter.counts.runs, 'run')}, of which ${counter.counts.failed} failed.`)
+    return isCutShort || (given.has('fail') && counter.counts.failed > 0) ? EXIT.failed : EXIT.done
   },
 }
 
@@ -87,19 +87,19 @@ class RunCounter {
 /** Returns the flows that are due but that nothing starts here, or all due flows when it must stop. */
 async function waitUntilIdle(
   app: Sluice,
-  tally: RunCounter,
+  counter: RunCounter,
   { clock, signal }: CommandContext,
 ): Promise<readonly string[]> {
   let seen = -1
   let still = clock.monotonic()
   while (!signal.aborted) {
-    const before = tally.changes
+    const before = counter.changes
     const due = await dueFlows(app, clock.now())
     // A run that ended during the store call may have published an event that is due.
-    const isSure = tally.changes === before
-    if (isSure && tally.live === 0 && due.length === 0) return []
-    if (tally.changes !== seen || tally.live > 0) still = clock.monotonic()
-    seen = tally.changes
+    const isSure = counter.changes === before
+    if (isSure && counter.live === 0 && due.length === 0) return []
+    if (counter.changes !== seen || counter.live > 0) still = clock.monotonic()
+    seen = counter.changes
     if (clock.monotonic() - still > IDLE_TIMEOUT) return due
     await new Promise<void>((resolve) => clock.after(POLL_EVERY, resolve))
   }

@@ -61,7 +61,10 @@ interface StatusInputs {
 
 function computeStatus({ breaker, stuck, dead, last }: StatusInputs): Pick<EndpointHealth, 'status' | 'why'> {
   if (breaker.kind === 'disabled') {
-    return { status: 'down', why: breaker.why === 'gone' ? 'It answered 410 and is disabled.' : FAILED_FOR_DAYS }
+    return {
+      status: 'down',
+      why: breaker.why === 'gone' ? 'The endpoint returned 410 and is disabled.' : FAILED_FOR_DAYS,
+    }
   }
   if (breaker.kind !== 'closed') return { status: 'down', why: `It has failed ${breaker.failures} times in a row.` }
   if (stuck > 0) return { status: 'down', why: 'No process claims its batches, which are due.' }

@@ -41,7 +41,7 @@ export class ConnectError extends Error {
 /** One message for every forbidden destination, so that it reveals nothing. */
 export const NOT_ALLOWED: string = 'The destination is not allowed.'
 /** One message for a name that resolves to an internal address and for a name that does not exist. */
-const NO_ADDRESS = 'The name leads to no public address.'
+const NO_ADDRESS = 'The host name resolves to no public address.'
 
 const CONNECT_TIMEOUT: Millis = 10_000
 const LOOKUP_TIMEOUT: Millis = 2_000

@@ -53,9 +53,9 @@ export interface LaneRunFacts {
   /** Lapses of the run, including one that was just found. */
   readonly lapses?: number | undefined
   readonly error?: string | undefined
-  readonly againSince?: Millis | undefined
+  readonly snoozedSince?: Millis | undefined
   /** The limit that deferred the run because its slot was too far away. */
-  readonly putOffBy?: string | undefined
+  readonly deferredBy?: string | undefined
   readonly cancelAsked: boolean
   readonly purged: boolean
 }
@@ -81,7 +81,7 @@ export interface ObstacleFacts {
   readonly blockedReason?: string | undefined
   readonly blockedTries?: number | undefined
   /** The dead letter that runs next because an operator queued it. */
-  readonly queuedLetter?: string | undefined
+  readonly queuedDeadLetter?: string | undefined
   readonly pausedBy?: string | undefined
   readonly pauseReason?: string | undefined
   readonly pausedSince?: Millis | undefined

@@ -28,7 +28,7 @@ export async function collectDeadLetterFacts(
     blockedSince: block?.at,
     blockedReason: redact(block?.reason),
     blockedTries: block?.tries,
-    queuedLetter: queued?.id,
+    queuedDeadLetter: queued?.id,
   }
 }
 

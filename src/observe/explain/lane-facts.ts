@@ -61,8 +61,8 @@ function toLaneRunFacts(
     events: run.events,
     lapses: leased && !isLiveRun(run, now) ? run.lapses + 1 : run.lapses,
     error: redact(run.attempts.at(-1)?.error),
-    againSince: run.againSince === 0 ? undefined : run.againSince,
-    putOffBy: run.state === 'snoozed' ? findDeferringLimit(run.state64) : undefined,
+    snoozedSince: run.snoozedSince === 0 ? undefined : run.snoozedSince,
+    deferredBy: run.state === 'snoozed' ? findDeferringLimit(run.state64) : undefined,
     cancelAsked: run.cancel,
     purged: run.purged,
   }
@@ -73,15 +73,15 @@ function withoutHold(lane: Lane, now: Millis): Lane {
   return steer(lane, { kind: 'unhold' }, { now, draw: () => lane.ticket }) ?? lane
 }
 
-function finiteTime(moment: Millis | undefined): Millis | undefined {
-  return moment === undefined || moment >= NEVER ? undefined : moment
+function finiteTime(time: Millis | undefined): Millis | undefined {
+  return time === undefined || time >= NEVER ? undefined : time
 }
 
 /** Returns the limit whose name the engine stored with the run when it deferred it. */
 function findDeferringLimit(state64: string): string | undefined {
   if (state64 === '') return undefined
-  const kept = JSON.parse(Buffer.from(state64, 'base64').toString()) as { readonly putOffBy?: string } | null
-  return kept?.putOffBy
+  const kept = JSON.parse(Buffer.from(state64, 'base64').toString()) as { readonly deferredBy?: string } | null
+  return kept?.deferredBy
 }
 
 /** `collectQueueFacts` ranks the lane among the ready lanes of its queue as the store serves them, by (deadline, ticket) (L5). */

@@ -6,11 +6,11 @@ import { formatCount, quote, formatDuration, MAX_TEXT, formatRelativeTime } from
 export function describePosition(facts: ExplanationFacts): string {
   const { ahead, aheadExact, line, group } = facts
   if (ahead === undefined) return ''
-  const whose = group === undefined ? '' : ` of its group ${quote(group)}, groups taking turns,`
+  const whose = group === undefined ? '' : ` of its group ${quote(group)}, which takes turns with other groups,`
   const which = line === 'healthy' ? '' : ` among the ${line} lanes, which have few slots,`
   const place = `${whose}${which}`.replace(/,$/, '')
-  if (aheadExact === false) return `, with at least ${formatCount(ahead, 'lane')} ahead in the line${place}`
-  return ahead === 0 ? `, first in the line${place}` : `, number ${ahead + 1} in the line${place}`
+  if (aheadExact === false) return `, with at least ${formatCount(ahead, 'lane')} ahead in the queue${place}`
+  return ahead === 0 ? `, first in the queue${place}` : `, number ${ahead + 1} in the queue${place}`
 }
 
 /** `describeObstacles` lists what is true of the flow and matters in this state. */

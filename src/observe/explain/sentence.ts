@@ -6,8 +6,8 @@ import { describeObstacles, describePosition } from './obstacles.ts'
 import { formatCount, quote, formatDuration, MAX_TEXT, formatRelativeTime } from './format.ts'
 
 export function buildSentence(facts: ExplanationFacts): string {
-  const stranger = facts.declared ? '' : `, which is not declared here,`
-  const lane = `Lane ${quote(facts.key)} of flow ${quote(facts.flow)}${stranger}`
+  const undeclared = facts.declared ? '' : `, which is not declared here,`
+  const lane = `Lane ${quote(facts.key)} of flow ${quote(facts.flow)}${undeclared}`
   const clauses = [CLAUSES[facts.laneState](facts), ...describeObstacles(facts)]
   return `${lane} ${clauses.join('; ')}.`
 }
@@ -21,7 +21,7 @@ const CLAUSES: Readonly<Record<LaneState | 'empty', (facts: ExplanationFacts) =>
   running: describeRunning,
   lapsed: describeLapsed,
   retrying: (facts) =>
-    `is retrying: ${describeFailure(facts)}, and the next try ${describeDue(facts)}${describeTriesLeft(facts)}${describeBehind(facts)}`,
+    `is retrying: ${describeFailure(facts)}, and the next attempt ${describeDue(facts)}${describeTriesLeft(facts)}${describeBehind(facts)}`,
   snoozed: (facts) => `is snoozed: ${describeStartedRun(facts)}, and it ${describeDue(facts)}${describeBehind(facts)}`,
   blocked: (facts) =>
     `is blocked by ${describeDeadLetter(facts)}${describeBehind(facts, 'until that is retried, dropped or unblocked')}`,
@@ -31,7 +31,7 @@ const CLAUSES: Readonly<Record<LaneState | 'empty', (facts: ExplanationFacts) =>
 
 function describeIdle(facts: ExplanationFacts): string {
   if (facts.waiting > 0)
-    return `has ${describeContent(facts)} and no deadline: only a full batch or a person ends its window`
+    return `has ${describeContent(facts)} and no deadline: only a full batch or an operator ends its window`
   const { ended, keptUntil, now } = facts
   if (ended === undefined || keptUntil === undefined) {
     return `has nothing to do: ${[...describePast(facts), describeHowToFill(facts)].join(', and ')}`
@@ -45,10 +45,10 @@ function describeWaiting(facts: ExplanationFacts): string {
 }
 
 function describeLatest({ latest: cap, deadline, now }: ExplanationFacts): string {
-  if (cap === undefined) return 'with no latest moment should more events come'
+  if (cap === undefined) return 'without a latest time if more events arrive'
   return cap === deadline
-    ? 'whatever else comes'
-    : `at the latest ${formatRelativeTime(cap - now)} should more events come`
+    ? 'even if more events arrive'
+    : `at the latest ${formatRelativeTime(cap - now)} if more events arrive`
 }
 
 function describeAdaptiveWindow({ pressure, quiet }: ExplanationFacts): string {
@@ -76,9 +76,10 @@ function describeSlotWait({ limitIn = 0, limitPausedFor }: ExplanationFacts, lim
 
 function describeLapsed(facts: ExplanationFacts): string {
   const { now, leaseEnds = now, lapses = 1 } = facts
-  const fate = lapses >= LAPSES_MAX ? 'its next turn makes it a dead letter' : `it comes back${describeComeback(facts)}`
+  const fate =
+    lapses >= LAPSES_MAX ? 'the next claim makes it a dead letter' : `it comes back${describeComeback(facts)}`
   const which = `lapse ${lapses} of ${LAPSES_MAX}`
-  return `has lapsed: the process of ${runName(facts)} stopped answering and its lease ended ${formatRelativeTime(leaseEnds - now)}, ${which}, and ${fate}${describeBehind(facts)}`
+  return `has lapsed: the process of ${runName(facts)} stopped renewing the lease, which ended ${formatRelativeTime(leaseEnds - now)}, ${which}, and ${fate}${describeBehind(facts)}`
 }
 
 function describeComeback(facts: ExplanationFacts): string {
@@ -95,16 +96,16 @@ function describeFailure(facts: ExplanationFacts): string {
 }
 
 function describeTriesLeft({ triesLeft }: ExplanationFacts): string {
-  return triesLeft === undefined ? '' : `, with ${formatCount(triesLeft, 'try', 'tries')} left`
+  return triesLeft === undefined ? '' : `, with ${formatCount(triesLeft, 'attempt')} left`
 }
 
 function describeStartedRun(facts: ExplanationFacts): string {
-  const { againSince, now } = facts
+  const { snoozedSince, now } = facts
   const run = `${runName(facts)} with ${formatCount(facts.events ?? 0, 'event')}`
-  if (facts.putOffBy !== undefined) return `${run} was put off by limit ${JSON.stringify(facts.putOffBy)}`
-  return againSince === undefined
+  if (facts.deferredBy !== undefined) return `${run} was deferred by limit ${JSON.stringify(facts.deferredBy)}`
+  return snoozedSince === undefined
     ? `${run} was given back`
-    : `${run} first asked for it ${formatRelativeTime(againSince - now)}`
+    : `${run} first snoozed ${formatRelativeTime(snoozedSince - now)}`
 }
 
 function describeDue(facts: ExplanationFacts): string {
@@ -116,7 +117,7 @@ function describeDue(facts: ExplanationFacts): string {
 function describeDeadLetter(facts: ExplanationFacts): string {
   const { blockedBy, blockedSince, blockedReason = '', blockedTries = 0, now } = facts
   if (blockedBy === undefined || blockedSince === undefined) return 'a dead letter that was not found'
-  const tries = formatCount(blockedTries, 'try', 'tries')
+  const tries = formatCount(blockedTries, 'attempt')
   return `dead letter ${quote(blockedBy)}, which died ${formatRelativeTime(blockedSince - now)} after ${tries} because of ${quote(blockedReason, MAX_TEXT)}`
 }
 
@@ -161,9 +162,9 @@ function describeAttempt(n = 0, { triesOf }: ExplanationFacts): string {
 }
 
 /** Describes everything that waits in the lane itself. */
-function describeContent({ waiting: events, replays, queued, queuedLetter }: ExplanationFacts): string {
+function describeContent({ waiting: events, replays, queued, queuedDeadLetter }: ExplanationFacts): string {
   const parts: string[] = []
-  const first = queuedLetter === undefined ? '' : ` (first ${quote(queuedLetter)})`
+  const first = queuedDeadLetter === undefined ? '' : ` (first ${quote(queuedDeadLetter)})`
   if (queued > 0) parts.push(`${formatCount(queued, 'dead letter')} queued by hand${first}`)
   if (events > 0) parts.push(formatCount(events, 'event'))
   if (replays > 0) parts.push(formatCount(replays, 'replay'))

@@ -79,7 +79,7 @@ function toLeasedRun({ lane, due, superseded }: ClaimedRun, run: RunState, event
     tries: run.tries,
     lapses: run.lapses,
     failingSince: run.failingSince,
-    snoozedSince: run.againSince,
+    snoozedSince: run.snoozedSince,
     stateBase64: run.state64,
     due,
     until: run.until,

@@ -146,9 +146,9 @@ function forgetTexts(work: CommitContext, id: LaneId, seqs: ReadonlySet<number>,
   if (left !== run) work.saveLane({ ...lane, run: left })
 }
 
-type HeldPlace = ReturnType<CommitContext['tables']['placements']['findByEvent']>[number]
+type HeldPlacement = ReturnType<CommitContext['tables']['placements']['findByEvent']>[number]
 
-function isInRun(run: RunState, { rank, place }: HeldPlace): boolean {
+function isInRun(run: RunState, { rank, place }: HeldPlacement): boolean {
   return !run.letter && run.rank === rank && place.pos <= run.upto
 }
 
@@ -163,7 +163,7 @@ function removeFromLane(work: CommitContext, id: LaneId, seqs: ReadonlySet<numbe
     if (positions.length > 0) placements.remove(lane, rank, positions)
   }
   const { run } = lane
-  const isTaken = (held: HeldPlace): boolean => run !== undefined && isInRun(run, held)
+  const isTaken = (held: HeldPlacement): boolean => run !== undefined && isInRun(run, held)
   const waited = gone.filter((held) => !isTaken(held))
   const live = waited.flatMap(({ rank, place }) => (rank === 0 ? place : []))
   const less = { waiting: live.length, bytes: sumSizes(live), replays: waited.length - live.length }

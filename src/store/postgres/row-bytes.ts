@@ -74,7 +74,7 @@ function writeValue(type: ColumnType, value: Value): void {
 }
 
 function invalidValue(type: ColumnType, value: Value): RangeError {
-  return new RangeError(`${String(value)} is no ${type}`)
+  return new RangeError(`${String(value)} is not a ${type}`)
 }
 
 function writeArray(type: 'text' | 'bigint', values: readonly (string | number)[]): void {

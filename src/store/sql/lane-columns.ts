@@ -29,7 +29,7 @@ type RareRunFields = Pick<
   | 'committed'
   | 'purged'
   | 'failingSince'
-  | 'againSince'
+  | 'snoozedSince'
   | 'state64'
   | 'attempts'
 >
@@ -59,7 +59,7 @@ const RUN_DEFAULTS: RareRunFields = {
   committed: false,
   purged: false,
   failingSince: 0,
-  againSince: 0,
+  snoozedSince: 0,
   state64: '',
   attempts: [],
 }
@@ -81,7 +81,7 @@ function omitRunDefaults(run: RunState): Partial<RunState> {
     run.first &&
     run.parent === '' &&
     run.lapses === 0 &&
-    run.againSince === 0 &&
+    run.snoozedSince === 0 &&
     run.state64 === '' &&
     run.attempts.length === 0 &&
     !(run.failed || run.cancel || run.full || run.committed || run.purged)

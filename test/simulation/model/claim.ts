@@ -222,7 +222,7 @@ export function blankRun(spots: readonly Spot[]): ModelRun {
     purged: false,
     innocent: [],
     failingSince: 0,
-    againSince: 0,
+    snoozedSince: 0,
     state64: '',
     attempts: [],
     earliestCap: 0,

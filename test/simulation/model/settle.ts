@@ -63,7 +63,7 @@ function settleRun(model: Model, { lane, run }: Held, call: Settlement, outcome:
     case 'snoozed':
       run.failing = false
       run.state64 = outcome.state64
-      run.againSince = run.againSince === 0 ? model.now : run.againSince
+      run.snoozedSince = run.snoozedSince === 0 ? model.now : run.snoozedSince
       return putOff(model, { lane, run }, outcome.after)
     case 'released':
       run.state64 = outcome.state64
@@ -137,7 +137,7 @@ function settlePart(model: Model, { lane, run }: Held, call: Settlement, outcome
     ...run,
     ...child,
     failingSince: run.failingSince === 0 ? model.now : run.failingSince,
-    againSince: run.againSince,
+    snoozedSince: run.snoozedSince,
     state64: run.state64,
     left: run.left,
     spots: again,

@@ -53,7 +53,7 @@ export interface ModelRun {
   /** Events that shared the run with a purged one: they wait again when the run ends. */
   innocent: readonly Spot[]
   failingSince: Millis
-  againSince: Millis
+  snoozedSince: Millis
   state64: string
   attempts: readonly Attempt[]
   /** The smallest arrival + max of its events, and of those that `take` superseded. */
