@@ -110,7 +110,7 @@ export class SluiceError extends Error {
   }
 }
 
-/** `messageOf` returns the message of whatever was thrown. */
+/** `messageOf` returns the message of a thrown value, which need not be an `Error`. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

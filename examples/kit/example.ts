@@ -17,7 +17,7 @@ export interface Example<World> {
   readonly main: string
   /** Builds the app. The stage, the server and each worker process call it. */
   readonly build: (at: Surroundings) => Sluice
-  /** Makes the stand-ins, and whatever else lives around the app. */
+  /** Creates the stand-ins and everything else around the app. */
   readonly world: (place: Place) => World
   /** By title, in the order in which they are played. */
   readonly scenarios: Readonly<Record<string, Scenario<World>>>

@@ -113,7 +113,7 @@ export class Stage<World> {
     return new Promise((resolve) => void this.clock.after(ms, resolve))
   }
 
-  /** All events of that name that the app has emitted. Workers keep theirs to themselves. */
+  /** All events of that name that the app has emitted, without those of its workers. */
   emitted<N extends EventName>(name: N): readonly EventMap[N][] {
     return this.#emitted.flatMap((one) => (one.name === name ? [one.what as EventMap[N]] : []))
   }
@@ -138,7 +138,7 @@ export class Stage<World> {
     this.#app = await this.#host.restart(whileDown, () => this.#build())
   }
 
-  /** Plays one scenario. What it throws is a check that failed. */
+  /** Plays one scenario. It throws if a check fails. */
   async play(scenario: Scenario<World>): Promise<void> {
     this.#example.reset?.(this.world)
     try {

@@ -100,7 +100,7 @@ export class Workers {
   }
 }
 
-/** The other side: what main.ts does with --worker. Resolves when the worker is told to stop, or its parent is gone. */
+/** `work` is what main.ts runs with --worker. It resolves when the worker must stop, or when its parent has exited. */
 export async function work<World>(example: Example<World>): Promise<void> {
   const { store, env, urls } = JSON.parse(process.env[VARIABLE] ?? '') as Omit<WorkersOptions, 'main'>
   const options = { log: { level: 'error' }, ...example.options } as const

@@ -1,5 +1,5 @@
 // The life of a user in the words of the design: enqueued, dequeued, started, finished, requeued, skipped. The engine emits
-// all of these; this module only gives them other names.
+// all of them; this module only renames them.
 import type { EventMap, EventName, Millis, Sluice } from 'sluice'
 
 export interface LifeLine {

@@ -49,7 +49,7 @@ export function settingsTable({ store, watch }: Pick<Surroundings, 'store' | 'wa
 
 function onPostgres(store: string, watch: Surroundings['watch']): Database {
   const pool = new pg.Pool({ connectionString: store, max: 4, idleTimeoutMillis: 5_000, allowExitOnIdle: true })
-  // The pool replaces a connection that broke while nobody used it.
+  // The pool replaces a connection that broke while it was idle.
   pool.on('error', () => {})
   const watched = watch(pool)
   let created: Promise<unknown> | undefined

@@ -42,7 +42,7 @@ interface RouteDeclaration<P extends z.ZodType, Q extends z.ZodType, B extends z
   /** The token of the endpoint that `{id}` names also opens this route. */
   readonly allowsOwnToken?: true
   /**
-   * Set if the route makes Sluice send requests to other servers. Such calls have their own limit per address and key.
+   * Set if the route makes Sluice send requests to other servers. These calls have their own limit per address and key.
    * A function decides per request.
    */
   readonly rateLimited?:

@@ -31,7 +31,7 @@ const FEED_BATCH = 1_000
 /** The buffer of one reader. A reader that falls further behind is disconnected. */
 const MAX_UNREAD_BYTES = 256 * 1024
 const MAX_READERS = 100
-/** How many of these readers one key may have, so that it cannot keep out the others. */
+/** The maximum number of readers with the same key, so that one key cannot use up all readers. */
 const MAX_READERS_PER_KEY = 20
 const RETRY_WHEN_FULL: Millis = 5_000
 

@@ -47,7 +47,7 @@ export interface SluiceOptions {
   /** The options of the log; false switches it off. */
   readonly log?: LogOptions | false
   /**
-   * The key that encrypts secrets and payloads at rest: 32 random bytes as base64. Of several keys, the first encrypts and all of them
+   * The key that encrypts secrets and payloads at rest: 32 random bytes as base64. With a list of keys, the first one encrypts and all of them
    * decrypt. Default: the variable SLUICE_ENCRYPTION_KEY.
    */
   readonly encryptionKey?: string | readonly string[]

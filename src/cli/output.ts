@@ -5,7 +5,7 @@ import type { Millis } from '../clock.ts'
 import { toSafeJson } from '../observe/explain/format.ts'
 import { EXIT } from './exit.ts'
 
-// Standard output is for the result of the command. What the configured app logs or prints goes to standard error.
+// Standard output is for the result of the command. Logs and prints of the configured app go to standard error.
 const { stdout, stderr } = process
 const write = stdout.write.bind(stdout)
 

@@ -48,7 +48,7 @@ export async function startApp({
 const NO_KEY =
   '  the admin API has no key yet; before the start, create one with sluice keys create <name> --role=operate'
 
-/** During development, shows why an event did nothing, whatever the log level is. */
+/** During development, shows why no flow took an event, at every log level. */
 function printUntaken(app: Sluice, say: StartOptions['print']): void {
   for (const name of ['event.skipped', 'event.unwanted'] as const) {
     app.on(name, ({ event, source, type, text }) => say(escapeText(`event ${event} (${source}/${type}): ${text}`)))

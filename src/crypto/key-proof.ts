@@ -1,6 +1,6 @@
 // A client sends its API key to a server it discovered only after the server proved that its store knows that key. The proof is
 // an HMAC, keyed with the stored hash of the API key, over a random word of the client and the address of the connection. A process that took
-// over the port has no such hash, and a proof relayed from another server names another address.
+// over the port has no such hash, and a proof that it relays from another server contains the address of that server.
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** The request header of `/healthz` that carries the challenge: the id of the key and the random word. */

@@ -68,7 +68,7 @@ export class EndpointDocs {
     return { value: doc && parseEndpoint(doc), now, routes }
   }
 
-  /** `get` rejects with `NOT_FOUND` if there is no such endpoint. */
+  /** `get` rejects with `NOT_FOUND` if the endpoint does not exist. */
   async get(id: string): Promise<EndpointDoc> {
     const { value } = await this.read(id)
     if (value === undefined) throw endpointNotFound(id)

@@ -42,7 +42,7 @@ function parseQuoted(text: string): string | undefined {
   }
 }
 
-/** `readPath` returns undefined if the event has no such value. `time` is in ISO 8601 form. */
+/** `readPath` returns undefined if the event has no value at the path. `time` is in ISO 8601 form. */
 export function readPath(event: FlowEvent, [field, ...steps]: EventPath): unknown {
   let value: unknown = field === 'time' ? new Date(event.time).toISOString() : event[field]
   for (const step of steps) value = readStep(value, step)

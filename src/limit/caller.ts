@@ -59,7 +59,7 @@ export class LimitCaller {
   }
 }
 
-/** Code that a run started may call after the run ended, e.g. a client that refreshes its token. Such a call is outside of any run. */
+/** Code that a run started may call after the run ended, e.g. a client that refreshes its token. That call is outside of any run. */
 export function liveRunContext(): RunContext | undefined {
   const context = runContext.getStore()
   const status = context?.status()

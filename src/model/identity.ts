@@ -29,7 +29,7 @@ export function laneId(flow: string, key: string): LaneId {
 }
 
 /**
- * `keylessLaneId` returns the lane of an event without a key. The id begins with the time, like the event's id. Such lanes come and
+ * `keylessLaneId` returns the lane of an event without a key. The id begins with the time, like the event's id. Keyless lanes come and
  * go by the thousand, and an index that grows only at its end costs a fraction of one that is written everywhere.
  */
 export function keylessLaneId(flow: string, eventId: string): LaneId {

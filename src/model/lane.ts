@@ -32,7 +32,7 @@ export interface RunState {
   readonly letter: boolean
   readonly events: number
   readonly bytes: number
-  /** The earliest arrival + max of its events and of those that `take` passed over. After it, nothing cancels the run. */
+  /** The earliest arrival + max over its events and the events that `take` superseded. After it, nothing cancels the run. */
   readonly cap: Millis
   readonly started: Millis
   readonly tries: number

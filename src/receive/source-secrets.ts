@@ -73,7 +73,7 @@ export class SourceSecrets {
     return secret
   }
 
-  /** `forget` makes the source pending again. It needs no key: a secret that nobody can decrypt any more can be
+  /** `forget` makes the source pending again. It needs no key: a secret whose key is lost can be
       forgotten too. */
   async forget(name: string, by: string): Promise<'forgotten' | 'none'> {
     const store = await this.#deps.store()

@@ -119,11 +119,15 @@ function decideByError(error: unknown, at: EndedAttempt): Verdict {
   if (at.live.abortCause === 'cancel' && at.live.commit !== 'ok') return endedVerdict({ kind: 'cancelled' }, false)
   if (at.live.abortCause === 'stop')
     return releasedVerdict(0, clearDeferral(at.live.lease.stateBase64), 'Its process stops.')
-  const putOff = findDeferral(error)
-  if (putOff !== undefined) {
+  const deferral = findDeferral(error)
+  if (deferral !== undefined) {
     if (at.live.mayBeDeferred())
-      return releasedVerdict(putOff.after, deferredState(at.live, putOff.limit), putOff.message)
-    return failedVerdict(`It had made calls, and was put off by limit ${putOff.limit} once more.`, at, putOff.after)
+      return releasedVerdict(deferral.after, deferredState(at.live, deferral.limit), deferral.message)
+    return failedVerdict(
+      `The run had made calls, and was deferred by limit ${deferral.limit} once more.`,
+      at,
+      deferral.after,
+    )
   }
   if (error instanceof PermanentError) return deadVerdict(describeError(error), at)
   return failedVerdict(describeError(error), at, readRetryAfter(error))

@@ -21,7 +21,7 @@ export interface Mac {
     headers. */
 const SIGNATURES_MAX = 32
 
-/** `hasValidMac` returns whether one of the given texts is the MAC of these bytes with one of the keys. It computes
+/** `hasValidMac` returns whether one of the given texts is the MAC of the bytes with one of the keys. It computes
     all, even after a match. */
 export function hasValidMac(
   given: readonly string[],

@@ -29,7 +29,7 @@ async function exchange(respond: TestFetch, request: Request): Promise<Response>
   }
 }
 
-/** `TestAgent` stands in for the guarded agent. URLs are checked before they reach an agent, so forbidden ones never get here. */
+/** `TestAgent` replaces the guarded agent. URLs are checked before they reach an agent, so forbidden ones never get here. */
 class TestAgent extends Dispatcher {
   readonly #respond: TestFetch
 

@@ -149,9 +149,9 @@ describe.each(STORES)('access on %s', (store) => {
     const { items } = await r.app.admin.audit.list()
     expect(items.map(({ who, what }) => [who, what])).toEqual([
       ['ada', 'not done (NOT_FOUND): pause the flow none: typo'],
-      ['ada', 'asked: pause the flow none: typo'],
+      ['ada', 'requested: pause the flow none: typo'],
       ['ada', 'done (ok): pause the flow f: deploy'],
-      ['ada', 'asked: pause the flow f: deploy'],
+      ['ada', 'requested: pause the flow f: deploy'],
       ['root', 'created the key ada with the role operate'],
     ])
     expect(await r.app.admin.audit.verify()).toMatchObject({ kind: 'whole', entries: 5 })

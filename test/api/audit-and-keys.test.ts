@@ -130,13 +130,13 @@ describe.each(STORES)('audit and keys on %s', (store) => {
       (await r.app.admin.audit.list()).items.map((entry) => entry.what)
     await expect.poll(what).toHaveLength(8)
     expect(await what()).toEqual([
-      'asked: purge {"tenant":"other"}',
+      'requested: purge {"tenant":"other"}',
       'failed (API_FAILED), perhaps half done: purge {"tenant":"acme"}',
-      'asked: purge {"tenant":"acme"}',
+      'requested: purge {"tenant":"acme"}',
       'done (count 0): drop the dead letters of {"flow":"f"}',
-      'asked: drop the dead letters of {"flow":"f"}',
+      'requested: drop the dead letters of {"flow":"f"}',
       'not done (already): resume the flow f',
-      'asked: resume the flow f',
+      'requested: resume the flow f',
       'created the key ada with the role operate',
     ])
   })
@@ -174,14 +174,14 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     }
     expect(await entries('')).toEqual([
       'ada: done (ok): resume the flow f',
-      'ada: asked: resume the flow f',
+      'ada: requested: resume the flow f',
       'ada: done (ok): pause the flow f: deploy',
-      'ada: asked: pause the flow f: deploy',
+      'ada: requested: pause the flow f: deploy',
       'loopback: created the key ada with the role operate',
     ])
     expect(await entries(`from=${START + 60_000}&to=${START + 120_000}`)).toEqual([
       'ada: done (ok): pause the flow f: deploy',
-      'ada: asked: pause the flow f: deploy',
+      'ada: requested: pause the flow f: deploy',
     ])
     expect((await r.get('/v1/audit/verify', { key })).body).toMatchObject({ kind: 'whole', entries: 5 })
     expect(JSON.stringify((await r.get('/v1/audit', { key })).body)).not.toContain(key)

@@ -107,11 +107,11 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect((await r.post('/v1/dead-letters/drop', { key: 'ada' })).status).toBe(400)
     expect((await r.app.admin.audit.list()).items.map(({ what }) => what)).toEqual([
       'not done (REQUEST_INVALID): drop the dead letters of {"key":"ada"}',
-      'asked: drop the dead letters of {"key":"ada"}',
+      'requested: drop the dead letters of {"key":"ada"}',
       'done (count 3): retry the dead letters of {"flow":"blocks"}',
-      'asked: retry the dead letters of {"flow":"blocks"}',
+      'requested: retry the dead letters of {"flow":"blocks"}',
       'done (count 1): drop the dead letters of {"flow":"fails","key":"bob"}',
-      'asked: drop the dead letters of {"flow":"fails","key":"bob"}',
+      'requested: drop the dead letters of {"flow":"fails","key":"bob"}',
     ])
   })
 

@@ -231,7 +231,7 @@ describe.each(STORES)('events on %s', (store) => {
     ])
     expect((await r.app.admin.audit.list()).items).toMatchObject([
       { who: 'loopback', what: expect.stringMatching(/^done \(id .+\): replay the event one$/) },
-      { who: 'loopback', what: 'asked: replay the event one' },
+      { who: 'loopback', what: 'requested: replay the event one' },
     ])
   })
 

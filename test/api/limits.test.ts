@@ -74,7 +74,7 @@ describe.each(STORES)('limits on %s', (store) => {
     expect(r.t.emitted.map(({ name }) => name)).toContain('limit.paused')
     expect((await r.app.admin.audit.list()).items).toMatchObject([
       { who: 'loopback', what: 'done: pause the limit calls for 10m: they asked us to' },
-      { who: 'loopback', what: 'asked: pause the limit calls for 10m: they asked us to' },
+      { who: 'loopback', what: 'requested: pause the limit calls for 10m: they asked us to' },
     ])
     await r.t.advance('11m')
     expect(await paused(r)).toEqual([

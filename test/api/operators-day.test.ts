@@ -89,7 +89,7 @@ describe.each(STORES)('a day of an operator on %s', (store) => {
 
     // The audit log shows who did what, and is whole.
     const { items } = (await r.get('/v1/audit', key)).body as { items: { who: string; what: string; at: number }[] }
-    const acts = items.filter(({ who, what }) => who === 'ada' && !what.startsWith('asked')).map(({ what }) => what)
+    const acts = items.filter(({ who, what }) => who === 'ada' && !what.startsWith('requested')).map(({ what }) => what)
     expect(acts.toReversed()).toEqual([
       'done (ok): pause the flow health-metrics: the database is away',
       'done (ok): resume the flow health-metrics',

@@ -49,7 +49,7 @@ describe.each(STORES)('replays on %s', (store) => {
     const { items } = (await r.get('/v1/replays')).body as { readonly items: readonly { id: string }[] }
     expect(items.map(({ id }) => id)).toEqual(['none', 'mended'])
     expect((await r.app.admin.audit.list()).items.at(-1)?.what).toBe(
-      'asked: begin the replay mended of {"type":"ping","to":1798761600000} into f',
+      'requested: begin the replay mended of {"type":"ping","to":1798761600000} into f',
     )
   })
 

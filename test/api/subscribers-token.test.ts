@@ -77,8 +77,8 @@ describe.each(STORES)('on %s', (store) => {
     const { items } = await r.app.admin.audit.list()
     const acts = items.filter(({ who }) => who === `subscriber:${r.mine}`).map(({ what }) => what)
     expect(acts).toContain(`rotated the secret of endpoint ${r.mine}`)
-    expect(acts).toContain(`asked: test the subscriber ${r.mine}`)
-    expect(acts).toContain(`asked: replay all to the subscriber ${r.mine}`)
+    expect(acts).toContain(`requested: test the subscriber ${r.mine}`)
+    expect(acts).toContain(`requested: replay all to the subscriber ${r.mine}`)
     expect(JSON.stringify(items)).not.toContain(r.token)
   })
 

@@ -1,4 +1,4 @@
-// Who may operate a server before a key exists: under `sluice dev` everybody on the machine, under `sluice start` nobody.
+// Before a key exists, every local user may operate a server under `sluice dev`, and no user one under `sluice start`.
 import { describe, expect, it } from 'vitest'
 import { APP, folderWith, Program, run, serve } from './commands-rig.ts'
 

@@ -145,7 +145,9 @@ describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (sto
     const entries = await desk.rows(100, 'audit')
     const acts = entries.filter((words) => words[2] === 'ada').map(([day, at, , ...what]) => [day, at, what.join(' ')])
     // Each action has its entries, with their times, and there are no others.
-    const told = acts.map(([day, at, what = '']) => `${day} ${at} ${what.replace(/^(?:asked|done \([^)]*\)): /, '')}`)
+    const told = acts.map(
+      ([day, at, what = '']) => `${day} ${at} ${what.replace(/^(?:requested|done \([^)]*\)): /, '')}`,
+    )
     expect([...new Set(told)].toReversed()).toEqual([
       expect.stringMatching(/^2026-01-01 01:05:00Z paused? the flow health-metrics: the database is away$/),
       expect.stringMatching(/^2026-01-01 01:15:00Z resumed? the flow health-metrics$/),

@@ -40,7 +40,7 @@ export interface PlacementOverrides extends WindowOverrides {
 }
 
 export interface EventOverrides extends PlacementOverrides {
-  /** A placement in each of these lanes, in this order. */
+  /** Returns one placement for each given lane, in the same order. */
   readonly keys?: readonly string[]
   readonly placements?: readonly PlacementOverrides[]
   readonly unrouted?: readonly UnroutedFlow[]

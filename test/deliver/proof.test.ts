@@ -38,8 +38,8 @@ describe('a challenge', () => {
     ['did not echo', { status: 200 }],
     ['did not echo', { status: 200, body: JSON.stringify({ challenge: 'mine' }) }],
     ['did not echo', ({ body }) => ({ status: 200, body })],
-    ['answered 500', ({ body }) => ({ status: 500, body: challengeIn(body) })],
-    ['answered 302', { status: 302, headers: { location: '/other' } }],
+    ['returned 500', ({ body }) => ({ status: 500, body: challengeIn(body) })],
+    ['returned 302', { status: 302, headers: { location: '/other' } }],
   ])('that it %s does not prove it; nothing is posted until a later proof succeeds', async (text, answer) => {
     const to = await subscriber(answer, { status: 200 }, echo)
     const { app, endpoint, send } = await asking({ proof: 'challenge' })

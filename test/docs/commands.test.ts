@@ -10,7 +10,7 @@ const FILES = [
   'docs/operate/upgrade.md',
   'docs/cli.md',
 ]
-/** The options of every command, and of those that run the app. */
+/** The options that every command has, and those of the commands that run the app. */
 const EVERYWHERE = new Set(['json', 'url', 'api-key', 'config', 'verbose', 'help', 'port', 'host', 'trust-proxy'])
 const RUNNING = new Set(['dev', 'start', 'version'])
 

@@ -70,7 +70,7 @@ describe.each(STORES)('explain on %s', (store) => {
     await sendNow(t, ping('u'))
     const text = await sentence(t, 'retrying')
     expect(text).toContain('no route')
-    expect(text).toContain('1 try left')
+    expect(text).toContain('1 attempt left')
   })
 
   test('explain says that the run is snoozed', async () => {

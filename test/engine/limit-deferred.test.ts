@@ -58,7 +58,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     await sendNow(t, ping('u'))
     await t.advance('3d')
     expect(t.runs.map(({ ending }) => ending)).toEqual(['deferred', 'retry', 'dead'])
-    expect(t.runs[1]?.error).toBe('It had made calls, and was put off by limit far once more.')
+    expect(t.runs[1]?.error).toBe('The run had made calls, and was deferred by limit far once more.')
     expect(calls).toBe(3)
   })
 

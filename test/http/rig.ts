@@ -150,7 +150,7 @@ export class Wire {
       this.#heard.resolve()
       this.#heard = Promise.withResolvers()
     })
-    // Most of these tests wait for the connection to be closed.
+    // Most tests wait until the server closes the connection.
     this.socket.on('error', () => {})
     this.closed = new Promise((resolve) => this.socket.once('close', () => resolve(performance.now() - this.began)))
     onTestFinished(() => void this.socket.destroy())

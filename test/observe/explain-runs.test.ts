@@ -87,7 +87,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(said.state).toBe('retrying')
     expect(said.facts).toMatchObject({ attempt: 2, tries: 1, triesOf: 4, triesLeft: 3, nextTry: t.clock.now() + 4_200 })
     expect(said.text).toBe(
-      `Lane "k" of flow "flow" is retrying: attempt 1 of 4 of run "${run.runId}" failed (the last error was "HTTP 500 with Bearer [redacted]"), and the next attempt is due in 4.2 s, with 3 tries left.`,
+      `Lane "k" of flow "flow" is retrying: attempt 1 of 4 of run "${run.runId}" failed (the last error was "HTTP 500 with Bearer [redacted]"), and the next attempt is due in 4.2 s, with 3 attempts left.`,
     )
     t.clock.advance(5_000)
     const due = await explanationOf(t)
@@ -125,7 +125,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(said.facts).toMatchObject({ blockedBy: run.runId, blockedReason: 'broken', blockedTries: 1, waiting: 1 })
     expect(said).toMatchObject({ state: 'blocked' })
     expect(said.text).toBe(
-      `Lane "k" of flow "flow" is blocked by dead letter "${run.runId}", which died 5 minutes ago after 1 try because of "broken"; behind it waits 1 event until that is retried, dropped or unblocked.`,
+      `Lane "k" of flow "flow" is blocked by dead letter "${run.runId}", which died 5 minutes ago after 1 attempt because of "broken"; behind it waits 1 event until that is retried, dropped or unblocked.`,
     )
     await t.hold('k', 1_000)
     expect((await explanationOf(t)).text).toContain(`without that it would be blocked by dead letter "${run.runId}"`)

@@ -55,7 +55,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(said.state).toBe('waiting')
     expect(said.facts).toMatchObject({ deadline: start + 12_800, in: 7_200, waiting: 2, latest: start + 60_000 })
     expect(said.text).toBe(
-      'Lane "k" of flow "flow" waits for its window with 2 events: due in 7.2 s, at the latest in 54.4 s should more events come.',
+      'Lane "k" of flow "flow" waits for its window with 2 events: due in 7.2 s, at the latest in 54.4 s if more events arrive.',
     )
     expect((await explanationOf(t, { isServed: () => false })).text).toMatch(/; no process serves this flow\.$/)
   })
@@ -69,7 +69,7 @@ describe.each(STORES)('explain on %s', (name) => {
     await t.append('c', { key: 'c', quiet: Infinity, max: Infinity })
     const endless = await explanationOf(t, {}, 'c')
     expect(endless).toMatchObject({ state: 'idle', facts: { waiting: 1, deadline: undefined } })
-    expect(endless.text).toContain('has 1 event and no deadline: only a full batch or a person ends its window.')
+    expect(endless.text).toContain('has 1 event and no deadline: only a full batch or an operator ends its window.')
   })
 
   it('ready: the permits of the flow, or of its group, are mentioned only if they are all taken', async () => {

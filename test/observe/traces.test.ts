@@ -1,4 +1,4 @@
-// Traces: the context of a request accompanies its events into their runs, and on to calls and events of these runs. With
+// Traces: the context of a request accompanies its events into their runs, and from there to the calls and events of the runs. With
 // OpenTelemetry there are spans for requests and runs, recorded here with its own SDK.
 import * as otel from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'

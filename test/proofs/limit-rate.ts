@@ -13,7 +13,7 @@ const STALL_EVERY = 10_000
 const LEAST_SHARE = 0.85
 
 const LOADS: Readonly<Record<string, LimitLoad['demand']>> = {
-  /** All of these find a slot within the limit's `maxWait`. */
+  /** All calls find a slot within the limit's `maxWait`. */
   saturating: { waiting: 20 },
   /** Few calls find a slot: the others are deferred and run later (M6). */
   flooded: { burst: 1, every: 10 },

@@ -54,7 +54,7 @@ describe('M5 several limits on one call', () => {
   })
 })
 
-/** Takes slots of these costs and returns all of them, newest first. */
+/** Takes a slot of each given cost and returns all slots, newest first. */
 function thereAndBack(limit: Limit, now: Millis, some: readonly number[]): void {
   const taken = some.map((wanted) => {
     const cost = Math.min(wanted, costliest(limit.numbers))

@@ -227,7 +227,7 @@ describe('the intake', () => {
   })
 })
 
-/** Three of these fit into the buffer before the store. */
+/** The buffer before the store has room for three. */
 const PER_LIST = Math.floor(DEFAULTS.maxIntakeEvents / 3)
 const LISTS: Source = {
   scheme: 'lists',

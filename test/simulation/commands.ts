@@ -322,7 +322,7 @@ function setupOf(about: readonly string[], flows: readonly string[]): fc.Arbitra
   return fc.record({ flows: fc.oneof(some, any), keys })
 }
 
-/** Histories of at most this many commands, over flows of these names. */
+/** Generates histories of at most the given number of commands, over the named flows. */
 export function histories(steps: number, flows: readonly string[]): fc.Arbitrary<History> {
   const kinds = PROFILES.map((one) => {
     const commands = fc.array(one.commands, { minLength: 1, maxLength: steps, size: 'max' })

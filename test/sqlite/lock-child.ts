@@ -1,4 +1,4 @@
-// An app that publishes without end and works on what there is, whatever becomes of the lock of its file. It writes what
+// An app that publishes without end and runs the events, even if the lock of its file is removed. It writes what
 // happens, line by line, to a file that all processes of the test share. Arguments: database, journal, name,
 // lease, and `intrude` for a process that removes the lock of the other one.
 import { openSync, rmSync, writeSync } from 'node:fs'

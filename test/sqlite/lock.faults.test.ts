@@ -1,5 +1,5 @@
 // The lock file is removed beside a process at work, in the end by a second process that gets in. From then on the first one
-// acknowledges nothing and begins nothing: whatever either has acknowledged runs, and never in both at once.
+// acknowledges nothing and begins nothing: each event that one of them acknowledged runs, and never in both at once.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

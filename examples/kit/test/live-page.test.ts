@@ -1,4 +1,4 @@
-// The live page of an example: it follows the state, does what it is told, and gives away nothing else.
+// The live page of an example: it follows the state, executes commands, and reveals nothing else.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serveHandler, type Served } from '../http.ts'
 import { livePage } from '../live-page.ts'

@@ -79,7 +79,7 @@ export class NextUpStage {
     if (status !== 200) throw new Error(`The app answered ${status} to a webhook.`)
   }
 
-  /** Until nothing waits, nothing runs and nobody is being told anything. */
+  /** Waits until no lane waits or runs and no notification is in progress. */
   async still(within: Millis = 60_000): Promise<void> {
     do {
       await Promise.allSettled(this.#sending)

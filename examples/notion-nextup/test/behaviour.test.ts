@@ -306,7 +306,7 @@ describe('what is written', () => {
       expect(v.notion.calls.slice(calls).map(({ method }) => method)).toEqual(['POST'])
       await v.edit(one(pages), { status: 'Done' }, ada)
       await v.advance(20_000)
-      // The lowest task was done: it loses its rank, and the others keep theirs.
+      // The lowest task was done: it loses its rank, and the others keep their ranks.
       expect(v.notion.calls.slice(calls + 1).map(({ method }) => method)).toEqual(['POST', 'PATCH'])
       expect(rankOf(one(pages))[0]).toBeNull()
     }))

@@ -77,7 +77,7 @@ function textOfMeta(message: MetaBody['message']): string {
   return joinWords(typeof caption === 'string' ? caption : '', reference(type, content))
 }
 
-/** A photo is passed on as a reference. Whoever needs its bytes fetches them with the id. */
+/** A photo is passed on as a reference. A handler that needs its bytes fetches them with the id. */
 function reference(type: string, content: Readonly<Record<string, unknown>>): string {
   const { id, mime_type: mime, latitude, longitude } = content
   if (type === 'location') return `<location ${String(latitude)},${String(longitude)}>`

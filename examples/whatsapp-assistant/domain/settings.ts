@@ -13,7 +13,7 @@ export interface Settings {
   /** Whether a reply takes about as long as a person needs to type it. */
   readonly natural_delays_enabled: boolean
   readonly delay_variance_percent: number
-  /** Sent in place of an answer that failed for good; '' for none. */
+  /** The text sent instead of an answer that failed permanently; '' sends nothing. */
   readonly fallback_text: string
   /** The system prompt of the model. */
   readonly prompt: string

@@ -52,7 +52,7 @@ export class ModelStandIn {
     return Response.json({ choices: [{ index: 0, message: { role: 'assistant', content: draft.reply } }] })
   }
 
-  /** Resolves when the answer is made, or when nobody waits for it any more. */
+  /** Resolves when the answer is ready, or when its request was aborted. */
   #pass(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#clock.after(this.takes, resolve)

@@ -12,7 +12,7 @@ const FORBIDDEN_V4: readonly string[] = [
   '169.254.0.0/16', // link-local; the metadata of most clouds is in it
   '172.16.0.0/12',
   '192.0.0.0/24', // protocol assignments; Oracle's metadata is in it
-  '192.0.2.0/24', // documentation, as are the other two
+  '192.0.2.0/24', // documentation, like 198.51.100.0/24 and 203.0.113.0/24
   '192.88.99.0/24', // relays of 6to4
   '192.168.0.0/16',
   '198.18.0.0/15', // benchmarks
@@ -26,9 +26,9 @@ const FORBIDDEN_V4: readonly string[] = [
 const GLOBAL_V6 = '2000::/3'
 const FORBIDDEN_V6: readonly string[] = [
   '2001::/23', // protocol assignments: Teredo, ORCHID, benchmarks
-  '2001:db8::/32', // documentation, as is 3fff
+  '2001:db8::/32', // documentation, like 3fff::/20
   '2002::/16', // 6to4
-  '3ffe::/16', // 6bone, given back
+  '3ffe::/16', // 6bone, no longer in use
   '3fff::/20',
 ]
 
@@ -57,7 +57,7 @@ export interface GuardRules {
   readonly denied?: BlockList
 }
 
-/** `isForbidden` also rejects a text that is no address, and an address with a zone, which only one link knows. */
+/** `isForbidden` also rejects a text that is not an address, and an address with a zone, which only one link knows. */
 export function isForbidden(address: string, { allowLoopback = false, denied }: GuardRules = {}): boolean {
   const family = isIP(address)
   if (family === 0 || address.includes('%')) return true
@@ -74,7 +74,7 @@ export type UrlCheck =
 
 export const URL_LENGTH_MAX = 2_048
 const NAME_LENGTH_MAX = 253
-/** URL parsers drop or repair these characters. A URL with them is meant to show two readers two hosts. */
+/** URL parsers drop or repair these characters. A URL with such characters may show one host to a person and lead a parser to another. */
 const AMBIGUOUS_CHARACTERS = /[\p{Cc}\p{Cf}\s\\]/u
 /** Before the path, the query and the fragment. */
 const AT_SIGN = /^[^:]*:\/*[^/?#]*@/

@@ -99,7 +99,7 @@ async function readPressure(store: Store, flow: string): Promise<number> {
   return (await store.updatePressure({ flows: [{ flow, raise: false }] })).levels[0] ?? 0
 }
 
-/** The window may be a function of the event. There is none here, so an empty one is tried; if that throws, it is unknown. */
+/** The window may be a function of the event. Without an event, an empty one is tried; if that throws, the window is unknown. */
 function computeQuiet(flow: Flow, level: number): Millis | undefined {
   const nothing = { id: '', source: '', type: '', time: 0, tenant: '', subject: '', attributes: '' }
   try {

@@ -1,4 +1,4 @@
-// The facts of a lane: from its record, by the model's own transitions, and from the queue that it stands in.
+// Collects the facts of a lane from its record, from the model's transitions, and from the queue of ready lanes.
 import { NEVER, type Millis } from '../../clock.ts'
 import { FAILING, isLiveRun, SUSPECT, type Lane, type RunState } from '../../model/lane.ts'
 import { getLaneState } from '../../model/lane-states.ts'

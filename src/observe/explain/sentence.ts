@@ -171,7 +171,7 @@ function describeContent({ waiting: events, replays, queued, queuedDeadLetter }:
   return parts.length === 0 ? 'nothing' : parts.join(', ')
 }
 
-/** Describes what waits behind the run, or behind whatever else is first. */
+/** Describes the events that wait behind the run or dead letter. */
 function describeBehind(facts: ExplanationFacts, until = ''): string {
   const some = facts.waiting + facts.replays + facts.queued
   if (some === 0) return until && `, ${until}`

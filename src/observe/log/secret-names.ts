@@ -16,13 +16,13 @@ const NAMES: ReadonlySet<string> = toWordSet('auth basicauth rawheaders')
 
 const ANYWHERE = /^(?:token|secret|password|passwd|passphrase|pwd|signature|authorization|cookie|credential)s?$/
 
-/** A name about a secret that ends with one of these words holds metadata, not the secret. */
+/** If the name of a field mentions a secret but ends with one of these words, the field holds metadata, not the secret. */
 const METADATA_ENDINGS: ReadonlySet<string> = toWordSet(
   'count counts type kind name names id ids length size age at in on by expires expiry expired ttl lifetime used left limit ' +
     'bucket version algorithm alg format status state valid error reason url uri endpoint path file arn policy',
 )
 
-/** A key with one of these words before it is an identifier, not a credential. */
+/** If one of these words precedes `key` in a name, the key is an identifier, not a credential. */
 const HARMLESS_KEYS: ReadonlySet<string> = toWordSet(
   'lane flow limit tenant event dedupe dedup idempotency primary foreign partition sort range hash index unique ' +
     'composite natural cache object s3 row column field record item entry group routing lookup shard message translation ' +

@@ -64,7 +64,7 @@ export class Counts {
     return sum
   }
 
-  /** `quantile` returns the duration below which this share of all durations lies; undefined if there are none. */
+  /** `quantile` returns the duration that the given share of all durations does not exceed; undefined if the histogram is empty. */
   quantile(share: number): Millis | undefined {
     let left = share * this.timedCount
     if (left === 0) return undefined

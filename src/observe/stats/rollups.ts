@@ -108,7 +108,7 @@ function isFoldDue(doc: Doc, { docSpan: length, foldAfter: until }: RollupLevel,
   return docStart(doc) + length <= now - until
 }
 
-/** `foldOld` folds one bounded piece and returns whether there is more. Of two processes that try at once, one wins. */
+/** `foldOld` folds one bounded piece and returns whether there is more. If two processes fold at once, one wins. */
 export async function foldOld(store: Store): Promise<boolean> {
   for (const [at, level] of LEVELS.entries()) {
     const { docs, now } = await store.readDocs({ kind: level.kind, ids: undefined, after: '', n: PAGE })

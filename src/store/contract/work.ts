@@ -242,7 +242,7 @@ export interface FlowDeadline {
   readonly flow: string
   /**
    * The flow's next deadline, past or future, among the lane healths for which the claim had slots (all healths if it had none).
-   * Undefined if no such lane has a deadline. After many postponements, the value may be earlier than the true one; the next call
+   * Undefined if none of these lanes has a deadline. After many postponements, the value may be earlier than the true one; the next call
    * then returns another. If the claim got all its runs, the value is now, because more lanes may be ready.
    */
   readonly due: Millis | undefined

@@ -64,7 +64,7 @@ export function advanceCursor<Rows extends ScanCursor>(
 
 /**
  * `countOldRows` returns how many rows of a page to visit: up to the last old one. Rows are in time order, except for a few with a
- * clock that was ahead or with a number drawn early. Such rows are passed over.
+ * clock that was ahead or with a number drawn early. The exceptions are skipped.
  */
 export function countOldRows<Row>(
   page: readonly Row[],

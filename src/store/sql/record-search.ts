@@ -62,7 +62,7 @@ export interface SqlDialect {
     readonly subjectOfDeadLetter: string
     readonly subjectOfUnrouted: string
   }
-  /** Selects the number and the id of these events. */
+  /** Selects the number and the id of the matching events. */
   readonly selectEventIds: (seqs: readonly number[]) => SqlQuery
   /** The condition for the runs of a lane, if an index has them. */
   readonly whereRunOfLane?: (lane: LaneId, range: Pick<ScanRange, 'low' | 'high'>) => WhereClause

@@ -237,7 +237,7 @@ export class SqliteLanes implements LaneTable {
     }
   }
 
-  /** `#getByRows` returns the lanes of these rows in their order. One query reads the lanes missing from the cache. */
+  /** `#getByRows` returns the lanes of the given rows in the same order. One query reads the lanes missing from the cache. */
   #getByRows(rows: readonly Row[]): readonly Lane[] {
     const found = rows.map(([row]) => number(row))
     const unread = found.filter((row) => this.#cache.getByRow(row) === undefined)

@@ -56,7 +56,7 @@ export interface ModelRun {
   snoozedSince: Millis
   state64: string
   attempts: readonly Attempt[]
-  /** The smallest arrival + max of its events, and of those that `take` superseded. */
+  /** The smallest arrival + max over its events and the events that `take` superseded. */
   earliestCap: Millis
   /** Events that it could have taken but left in the lane. */
   left: readonly Spot[]
