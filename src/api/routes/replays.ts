@@ -50,9 +50,9 @@ export const replay: z.ZodType = z.strictObject({
 })
 
 /** `toReplayResponse` omits what the engine adds to every filter. */
-export function toReplayResponse(replay: Replay): object {
-  const { withoutSource: _own, ...filter } = replay.filter
-  return { ...replay, filter }
+export function toReplayResponse(record: Replay): object {
+  const { withoutSource: _own, ...filter } = record.filter
+  return { ...record, filter }
 }
 
 const ID_PARAMS = z.strictObject({ id })
