@@ -161,11 +161,11 @@ export function createPressureTask({ store, flows, onPressure }: PressureDepende
         const of = stats.flows.find((one) => one.flow === name)
         return of?.due === undefined || of.paused !== undefined ? 0 : stats.now - of.due
       }
-      const flows = adaptive.map(({ name, adaptiveBaseQuiet: adaptiveFrom = Infinity }) => ({
+      const reports = adaptive.map(({ name, adaptiveBaseQuiet: adaptiveFrom = Infinity }) => ({
         flow: name,
         raise: late(name) > adaptiveFrom,
       }))
-      const { levels } = await store.updatePressure({ flows })
+      const { levels } = await store.updatePressure({ flows: reports })
       for (const [at, flow] of adaptive.entries()) onPressure(flow.name, levels[at] ?? 0)
       return SECOND
     },
