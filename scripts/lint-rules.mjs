@@ -28,7 +28,7 @@ const layers = {
   maintain: [...base, 'model', 'store', 'observe'],
   admin: [...base, ...nouns, 'receive', 'publish', 'run', 'deliver', 'maintain'],
   http: [...base, 'model', 'observe', 'receive', 'crypto', 'store', 'validate'],
-  api: [...base, ...nouns, ...stages, 'admin', 'http'],
+  api: [...base, ...nouns, ...stages, 'sources', 'admin', 'http'],
   app: [...base, ...nouns, ...stages, 'sources', 'admin', 'http', 'api'],
   cli: [...base, ...nouns, ...stages, 'sources', 'admin', 'http', 'api', 'app'],
   testing: [...base, ...nouns, ...stages, 'app'],

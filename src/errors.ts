@@ -68,7 +68,7 @@ const CATALOGUE = {
   REQUEST_INVALID: { status: 400, fix: 'Correct the field that the message names.' },
   KEY_MISSING: { status: 401, fix: 'Send Authorization: Bearer <key>; `sluice keys create` creates a key.' },
   KEY_INVALID: { status: 401, fix: 'Use a key that `sluice keys` lists. A revoked key cannot be restored.' },
-  ROLE_TOO_LOW: { status: 403, fix: 'Use a key with the role operate.' },
+  ROLE_TOO_LOW: { status: 403, fix: 'Use a key with a role that the message names.' },
   TOKEN_NOT_ALLOWED: {
     status: 403,
     fix: 'Use an API key. The token of a subscriber permits only deliveries, test, replay and rotate-secret of its own endpoint.',

@@ -6,7 +6,7 @@ import { SluiceError } from '../errors.ts'
 import { hashKey, parseKeyId, computeKeyProof, parseKeyChallenge, type ServerAddress } from '../crypto/key-proof.ts'
 import type { Doc, Store, WriteDocsCall } from '../store/contract/index.ts'
 
-export type KeyRole = 'read' | 'operate'
+export type KeyRole = 'read' | 'publish' | 'operate'
 
 export interface ApiKey {
   readonly id: string
@@ -34,6 +34,7 @@ const KIND = 'key'
 const NAME_KIND = 'key-name'
 const PREFIX = 'slk'
 const MAX_KEYS = 1_000
+const ROLES: ReadonlySet<unknown> = new Set<KeyRole>(['read', 'publish', 'operate'])
 const NAME = /^[\w][\w .@-]{0,99}$/u
 
 type DocumentWrite = WriteDocsCall['writes'][number]
@@ -64,16 +65,15 @@ export class Keys {
     }
     if (name.toLowerCase() === LOOPBACK_ACTOR)
       throw invalid(`name must not be ${name}, which is a local caller without a key. Choose another name.`)
-    if (role !== 'read' && role !== 'operate')
-      throw invalid(`role must be 'read' or 'operate'; got ${JSON.stringify(role)}.`)
+    if (!ROLES.has(role)) throw invalid(`role must be 'read', 'publish' or 'operate'; got ${JSON.stringify(role)}.`)
     const store = await this.#store()
     const known = await this.#readAll(store)
     if (known.length >= MAX_KEYS) throw invalid(`there are already ${MAX_KEYS} keys. Revoke one first.`)
     const operator = known.find(isOperator)
-    if (role === 'read' && operator === undefined) {
+    if (role !== 'operate' && operator === undefined) {
       throw new SluiceError(
         'OPERATOR_KEY_REQUIRED',
-        'The first key must have the role operate, because a key with the role read cannot change anything.',
+        `The first key must have the role operate, because a key with the role ${role} cannot create others.`,
       )
     }
     const id = randomBytes(6).toString('hex')
@@ -84,7 +84,7 @@ export class Keys {
     const writes = [
       { kind: KIND, id, ifRev: 0, body: Buffer.from(JSON.stringify(kept)) },
       { kind: NAME_KIND, id: name, ifRev: 0, body: Buffer.from(id) },
-      ...(role === 'read' ? unchangedWrite(operator) : []),
+      ...(role !== 'operate' ? unchangedWrite(operator) : []),
     ]
     const what = `created the key ${name} with the role ${role}`
     const reply = await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })

@@ -54,10 +54,11 @@ export class Access {
     if (typeof key === 'string') return this.#checkSubscriber(key, own)
     // Counted per key, so that other callers at the same address do not use up this key's limit.
     this.#countCall(this.#callsByKey, key.name, `The key ${key.name}`)
-    if (role === 'operate' && key.role !== 'operate') {
+    if (key.role !== role && key.role !== 'operate') {
+      const needed = role === 'operate' ? role : `${role} or operate`
       throw new SluiceError(
         'ROLE_TOO_LOW',
-        `The key ${key.name} has the role read, and this call needs the role operate.`,
+        `The key ${key.name} has the role ${key.role}, and this call needs the role ${needed}.`,
       )
     }
     return key.name

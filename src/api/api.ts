@@ -160,7 +160,8 @@ export class Api implements AdminApi {
       route.role,
       route.allowsOwnToken === true ? params['id'] : undefined,
     )
-    caller.name = who
+    // A key that may only publish must not learn what the store's errors say.
+    caller.name = route.role === 'publish' ? undefined : who
     const count = (what: RateLimitedAction | undefined): void => {
       if (what !== undefined) this.#limiters[what].count(head.address, who)
     }
@@ -170,7 +171,7 @@ export class Api implements AdminApi {
       actor: who,
       params: parseInput(route.params, params, 'path'),
       query: parseInput(route.query, parseQuery(head.url), 'query'),
-      body: route.method === 'GET' ? undefined : parseInput(route.body, await readJsonBody(head, read), 'body'),
+      body: route.method === 'GET' ? undefined : await readInput(route, head, read),
     } as never
     if (typeof route.rateLimited === 'function') count(route.rateLimited(input))
     const status = route.status ?? 200
@@ -241,10 +242,16 @@ function parseQuery({ searchParams }: URL): Readonly<Record<string, string>> {
   return query
 }
 
-async function readJsonBody(head: RequestHead, read: ReadBody): Promise<unknown> {
+async function readInput(route: ApiRoute, head: RequestHead, read: ReadBody): Promise<unknown> {
   const body = await read(MAX_BODY)
   if (body === 'too-large') throw new SluiceError('BODY_TOO_LARGE', 'The body must have at most 1 MB.')
   if (typeof body === 'string') throw new SluiceError('REQUEST_INVALID', 'body: it did not arrive completely.')
+  return route.parseBody === undefined
+    ? parseInput(route.body, parseJsonBody(head, body), 'body')
+    : route.parseBody(head, body)
+}
+
+function parseJsonBody(head: RequestHead, body: Uint8Array): unknown {
   if (body.length === 0) return {}
   // HTML forms cannot send this content type, so a form of a foreign page cannot call the API.
   if (!/^application\/json\b/i.test(head.headers['content-type'] ?? '')) {

@@ -91,6 +91,7 @@ export function buildOpenApi(): object {
 }
 
 const OPERATE_NOTE = 'Needs a key with the role `operate`. Writes to the audit log.'
+const PUBLISH_NOTE = 'Needs a key with the role `publish` or `operate`.'
 const OWN_TOKEN_NOTE = 'The token of the endpoint also works.'
 
 function toOperation(route: ApiRoute): object {
@@ -112,12 +113,17 @@ function toOperation(route: ApiRoute): object {
     operationId: name,
     tags: [tag],
     summary,
-    description: [role === 'operate' ? OPERATE_NOTE : [], own === true ? OWN_TOKEN_NOTE : []].flat().join(' '),
+    description: [
+      role === 'operate' ? OPERATE_NOTE : role === 'publish' ? PUBLISH_NOTE : [],
+      own === true ? OWN_TOKEN_NOTE : [],
+    ]
+      .flat()
+      .join(' '),
     ...(parameters.length > 0 && { parameters }),
     ...(method !== 'GET' && {
       requestBody: {
         required: !body.safeParse({}).success,
-        content: { 'application/json': { schema: toJsonSchema(body, 'input') } },
+        content: { 'application/json': { schema: toJsonSchema(body, 'input') }, ...toOtherTypes(route) },
       },
     }),
     responses: {
@@ -125,6 +131,10 @@ function toOperation(route: ApiRoute): object {
       default: { $ref: '#/components/responses/Problem' },
     },
   }
+}
+
+function toOtherTypes({ bodyTypes = {} }: ApiRoute): object {
+  return Object.fromEntries(Object.entries(bodyTypes).map(([type, description]) => [type, { schema: { description } }]))
 }
 
 function toParameters(schema: z.ZodObject, where: 'path' | 'query'): object[] {

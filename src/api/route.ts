@@ -4,6 +4,8 @@ import type { z } from 'zod'
 import type { Admin } from '../admin/admin.ts'
 import type { Endpoints } from '../deliver/endpoints.ts'
 import { SluiceError } from '../errors.ts'
+import type { EventInput, PublishResult, PublishTarget } from '../model/event.ts'
+import type { RequestHead } from '../receive/receiver.ts'
 import type { Explanation } from '../observe/explain/explain.ts'
 import { NO_FIELDS, type NoFields } from './schemas.ts'
 
@@ -12,10 +14,11 @@ export interface ApiTarget {
   readonly admin: Admin
   readonly endpoints: Endpoints
   explain(flow: string, key: string): Promise<Explanation>
+  publish(events: readonly EventInput[], target: PublishTarget): Promise<readonly PublishResult[]>
 }
 
-/** The role `operate` includes all that `read` may do. */
-export type Role = 'read' | 'operate'
+/** The role `operate` includes all that `read` and `publish` may do. */
+export type Role = 'read' | 'publish' | 'operate'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -60,13 +63,19 @@ interface RouteDeclaration<P extends z.ZodType, Q extends z.ZodType, B extends z
    * Every route but GET has one, and needs the role `operate`.
    */
   readonly auditText?: ((input: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => string) | 'in its commit'
+  /** Reads a body of other content types than JSON too. Default: JSON by the schema. */
+  readonly parseBody?: (head: RequestHead, body: Uint8Array) => z.output<B>
+  /** The other content types, with what they hold. */
+  readonly bodyTypes?: Readonly<Record<string, string>>
+  /** A route that publishes is in no audit log, because the events are stored themselves. */
+  readonly role?: 'publish'
   readonly handle: (
     app: ApiTarget,
     input: RouteInput<z.output<P>, z.output<Q>, z.output<B>>,
   ) => Promise<RouteOutput<z.input<A>>>
 }
 
-type AnyRoute = RouteDeclaration<z.ZodObject, z.ZodObject, z.ZodType, z.ZodType>
+type AnyRoute = Omit<RouteDeclaration<z.ZodObject, z.ZodObject, z.ZodType, z.ZodType>, 'role'>
 
 /** `ApiRoute` is a route of any types. Each request is checked against the schemas of its route. */
 export interface ApiRoute extends Omit<AnyRoute, 'params' | 'query' | 'body'> {
@@ -86,11 +95,12 @@ export function route<
   B extends z.ZodType = z.ZodObject<NoFields>,
 >(declared: RouteDeclaration<P, Q, B, A>): Untagged {
   const isRead = declared.method === 'GET'
-  if (isRead !== (declared.auditText === undefined)) {
+  const isAudited = !isRead && declared.role === undefined
+  if (isAudited === (declared.auditText === undefined)) {
     throw new TypeError(`${declared.method} ${declared.path}: what operates is audited, and nothing else.`)
   }
   const inputs = { params: NO_FIELDS, query: NO_FIELDS, body: NO_FIELDS }
-  return { ...inputs, ...(declared as unknown as AnyRoute), role: isRead ? 'read' : 'operate' }
+  return { ...inputs, ...(declared as unknown as AnyRoute), role: declared.role ?? (isRead ? 'read' : 'operate') }
 }
 
 /** `withTag` groups routes under one tag of the OpenAPI document. */

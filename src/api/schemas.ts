@@ -18,7 +18,7 @@ export const timestamp: z.ZodType<number> = z
 const INVALID_TIME = 'a time is milliseconds since 1970, or as 2026-01-31T12:00:00Z'
 
 /** The time format of query parameters, which are text, and of filters in JSON. */
-const timeInput: z.ZodType<number, string | number> = z
+export const timeInput: z.ZodType<number, string | number> = z
   .union([z.string().max(40), z.int().min(0, INVALID_TIME).max(999_999_999_999_999, INVALID_TIME)], INVALID_TIME)
   .transform((given, context) => {
     if (typeof given === 'number') return given

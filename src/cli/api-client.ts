@@ -8,6 +8,8 @@ export interface ApiCall {
   readonly path: string
   readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown
+  /** The body as JSON text, instead of `body`. */
+  readonly text?: string
 }
 
 /** A problem as the API sends it (RFC 9457). */

@@ -37,11 +37,11 @@ export class HttpApiClient implements ApiClient {
     this.location = deps.url.replace(/\/+$/, '')
   }
 
-  async call({ method, path, query = {}, body }: ApiCall): Promise<ApiResult> {
+  async call({ method, path, query = {}, body, text = toJson(body) }: ApiCall): Promise<ApiResult> {
     const url = new URL(this.location + path)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    const headers = { ...this.headers, ...(body !== undefined && { 'content-type': 'application/json' }) }
-    const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
+    const headers = { ...this.headers, ...(text !== undefined && { 'content-type': 'application/json' }) }
+    const init = { method, headers, ...(text !== undefined && { body: text }) }
     const response = await this.#fetch(url, init)
     const answer = response instanceof Response ? await parseResponse(response, this.location) : response
     if (answer.kind !== 'problem' || answer.problem.code !== 'KEY_MISSING') return answer
@@ -68,6 +68,10 @@ export class HttpApiClient implements ApiClient {
       return { kind: 'unreached', why, fix: 'sluice audit shows when it has ended; repeat the call only after that.' }
     }
   }
+}
+
+function toJson(body: unknown): string | undefined {
+  return body === undefined ? undefined : JSON.stringify(body)
 }
 
 /** The key is mistyped, or the server is not the intended one. The client cannot tell which. */

@@ -21,11 +21,11 @@ export class LocalApiClient implements ApiClient {
     this.#api = new Api(app, { keys: new LocalUserKeys(), store: rejectStream, clock: systemClock })
   }
 
-  async call({ method, path, query = {}, body = {} }: ApiCall): Promise<ApiResult> {
+  async call({ method, path, query = {}, body = {}, text = JSON.stringify(body) }: ApiCall): Promise<ApiResult> {
     const url = new URL(path, 'http://localhost')
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
     const head = { method, url, headers: HEADERS, address: '127.0.0.1' }
-    const bytes = Buffer.from(JSON.stringify(body))
+    const bytes = Buffer.from(text)
     const answer = await this.#api.handle(head, { isDirect: true }, async () => bytes)
     const value = JSON.parse(answer.body ?? 'null') as unknown
     if (answer.status < 300) return { kind: 'done', value }

@@ -45,7 +45,7 @@ export function cloudEvents(options: CloudEventsOptions): Source {
     ...proof,
     dedupeFor: proof.dedupeFor ?? '30d',
     handshake: createHandshake(parseOrigins(options.origins), parseRate(options.rate)),
-    events: (request) => parseEvents(request, tenant),
+    events: (request) => parseCloudEvents(request, tenant),
     answer: { status: 202 },
   }
 }
@@ -133,7 +133,8 @@ function createHandshake(origins: ReadonlySet<string> | '*', rate: number | unde
   return { verified: false, answer: (request) => (request.method === 'OPTIONS' ? granted(request) : undefined) }
 }
 
-function parseEvents(request: ReceivedRequest, tenant: string | undefined): ParsedEvents {
+/** `parseCloudEvents` reads the events of a request in any of the three modes. `tenant` is the attribute that holds the tenant. */
+export function parseCloudEvents(request: ReceivedRequest, tenant: string | undefined): ParsedEvents {
   const { mode, isRead } = parseMode(request.headers['content-type'] ?? '')
   if (!isRead) {
     const what = 'CloudEvents with this content type are not supported.'

@@ -75,9 +75,9 @@ function fit({ body }: ApiRoute): object {
   return one
 }
 
-test('exactly the routes that are not GET need the role operate', () => {
-  const wrong = titled.filter(([, { method, role }]) => (method === 'GET') !== (role === 'read'))
-  expect(wrong.map(([title]) => title)).toEqual([])
+test('exactly the routes that are not GET need the role operate, except the one that publishes', () => {
+  const wrong = titled.filter(([, { method, role }]) => (method === 'GET') !== (role === 'read') || role === 'publish')
+  expect(wrong.map(([title, { role }]) => [title, role])).toEqual([['POST /v1/events', 'publish']])
 })
 
 const PAGED = ROUTES.filter((route) => route.method === 'GET' && 'cursor' in route.query.shape)

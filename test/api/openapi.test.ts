@@ -51,7 +51,7 @@ describe('the document', () => {
   test('has a summary, a response and problems for each route, and a body where one is read', () => {
     for (const operation of OPERATIONS) {
       expect(operation.summary).toMatch(/^[A-Z].*\.$/)
-      const done = operation.operationId === 'triggerDeliveries' ? '202' : '200'
+      const done = ['triggerDeliveries', 'publishEvents'].includes(operation.operationId) ? '202' : '200'
       expect(Object.keys(operation.responses)).toEqual([done, 'default'])
       expect(operation.requestBody !== undefined).toBe(operation.method !== 'GET')
     }
@@ -98,7 +98,7 @@ describe.each(STORES)('a client built from the document, on %s', (store) => {
     const told = await argumentsOf(r, client)
     for (const operation of inOrder(OPERATIONS)) {
       const answer = await call(r, operation, told[operation.operationId] ?? {}, { key: r.operate })
-      const done = operation.operationId === 'triggerDeliveries' ? 202 : 200
+      const done = ['triggerDeliveries', 'publishEvents'].includes(operation.operationId) ? 202 : 200
       expect([operation.operationId, answer.status, answer.body]).toMatchObject([operation.operationId, done, {}])
     }
   })
@@ -122,6 +122,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
   const [subscriber = '', another = ''] = await listed('listSubscribers')
   const [running = ''] = await listed('listLanes', { flow: 'runs' })
   return {
+    publishEvents: { body: { type: 'ping', data: { user: 'zoe' } } },
     showEvent: of(event),
     replayEvent: of(event),
     pauseFlow: { parameters: { flow: 'does' }, body: { reason: 'a look first' } },

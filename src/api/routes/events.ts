@@ -1,6 +1,9 @@
 // Routes of stored events: search, read one, replay one, purge.
 import { z } from 'zod'
-import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
+import { SluiceError } from '../../errors.ts'
+import type { EventInput } from '../../model/event.ts'
+import { parsePublishedEvents, PUBLISHED } from '../published-events.ts'
+import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
 import {
   EVENT_FILTER,
   id,
@@ -12,6 +15,7 @@ import {
   subject,
   pageOf,
   TIME_RANGE,
+  timeInput,
   timestamp,
 } from '../schemas.ts'
 import { into, replay, toReplayResponse } from './replays.ts'
@@ -91,6 +95,26 @@ const EVENT_DETAILS = EVENT.extend({
     .meta({ description: 'The runs of the event, newest first, among the last 100 of each of its first 20 lanes.' }),
 })
 
+const publishKind = z.enum(['stored', 'repeated', 'duplicate', 'conflict', 'refused', 'in-transaction']).meta({
+  description: '`repeated` and `duplicate`: it was stored before. `conflict` and `refused`: it is not stored.',
+})
+
+/** Only requests that a source has verified may have its name. */
+function assertNoDeclaredSource(app: ApiTarget, given: readonly EventInput[]): void {
+  const at = given.findIndex(({ source }) => source !== undefined && app.admin.sources.declared(source) !== undefined)
+  if (at === -1) return
+  const where = given.length === 1 ? '' : `${at}: `
+  const got = JSON.stringify(given[at]?.source)
+  throw new SluiceError(
+    'EVENT_INVALID',
+    `body: ${where}source must not be the name of a source of the app; got ${got}.`,
+  )
+}
+
+function parseTarget(to: string): string | readonly string[] {
+  return to.includes(',') ? to.split(',') : to
+}
+
 export const events: readonly ApiRoute[] = withTag('events', [
   route({
     method: 'GET',
@@ -109,6 +133,38 @@ export const events: readonly ApiRoute[] = withTag('events', [
     response: pageOf(EVENT),
     handle: (app, { query: { cursor, limit, own, ...filter } }) =>
       app.admin.events.list({ ...filter, own: own === 'true' }, cursor, limit),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/events',
+    name: 'publishEvents',
+    summary: 'Publishes one event or a list in one commit. The response means that the events are stored.',
+    role: 'publish',
+    status: 202,
+    query: z.strictObject({
+      at: timeInput.exactOptional().meta({ description: 'The earliest time of publication, for all events.' }),
+      to: z
+        .string()
+        .min(1)
+        .max(8_192)
+        .exactOptional()
+        .meta({ description: 'Only these flows, separated by commas, or one endpoint.' }),
+    }),
+    body: PUBLISHED,
+    bodyTypes: {
+      'application/cloudevents+json': 'One CloudEvent.',
+      'application/cloudevents-batch+json': 'A list of CloudEvents.',
+    },
+    parseBody: parsePublishedEvents,
+    response: z.strictObject({
+      events: z.array(z.strictObject({ id: z.string(), kind: publishKind, of: z.string().optional() })),
+    }),
+    handle: async (app, { query: { at, to }, body }) => {
+      assertNoDeclaredSource(app, body)
+      const target = { ...(at !== undefined && { at }), ...(to !== undefined && { to: parseTarget(to) }) }
+      const results = await app.publish(body, target)
+      return { events: results.map(({ id: its, kind, of }) => ({ id: its, kind, ...(of !== undefined && { of }) })) }
+    },
   }),
   route({
     method: 'GET',

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
 import { id, PAGE_QUERY, pageOf, TIME_RANGE, timestamp } from '../schemas.ts'
 
-const role = z.enum(['read', 'operate'])
+const role = z.enum(['read', 'publish', 'operate'])
 
 const KEY = z.strictObject({ id: z.string(), name: z.string(), role, created: timestamp, by: z.string() })
 

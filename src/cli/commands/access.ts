@@ -35,12 +35,12 @@ export const keys: readonly Command[] = [
     name: 'keys create',
     positionals: ['<name>'],
     description: 'create an API key; its secret is shown once',
-    options: textOptions({ role: 'read or operate; required' }),
+    options: textOptions({ role: 'read, publish or operate; required' }),
     run: async (context) => {
       const [name = ''] = context.args.words
       const role = context.args.text('role')
       if (role === undefined)
-        return reportMisuse(context, '--role must be read or operate; the first key needs operate.')
+        return reportMisuse(context, '--role must be read, publish or operate; the first key needs operate.')
       const body = { name, role }
       return callAndPrint(byStore(context), { method: 'POST', path: '/v1/keys', body }, (key: NewApiKey) => {
         context.output.print(key.secret)

@@ -9,6 +9,7 @@ import { events, runs } from './events.ts'
 import { flows, limits } from './flows.ts'
 import { encryptionCommands } from './encryption.ts'
 import { explain, lanes } from './lanes.ts'
+import { publish } from './publish.ts'
 import { replay } from './replay.ts'
 import { dev, start, version } from './run-app.ts'
 import { send } from './send.ts'
@@ -25,6 +26,7 @@ const ALL: readonly Command[] = [
   backup,
   doctor,
   send,
+  publish,
   tail,
   explain,
   ...lanes,
