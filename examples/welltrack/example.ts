@@ -24,6 +24,13 @@ export const welltrack: Example<World> = {
     return { garmin, strava, notify, sentry, settings, key: undefined }
   },
   env: SHORT_TIMES,
+  options: {
+    admin: { open: 'loopback' },
+    lease: '6s',
+    heartbeat: '2s',
+    // Everything comes from this machine.
+    addressRate: { rate: 1_000_000, per: '1m' },
+  },
   scenarios: {
     'Every mapping of the design': everyMapping,
     'Duplicates change nothing, and fuller data replaces': duplicatesAndReplacement,

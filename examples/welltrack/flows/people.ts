@@ -1,5 +1,6 @@
 // What happens when a person connects or leaves: the events that were dropped are replayed, and the person is notified.
 import { alerts } from 'sluice'
+import { sentryReport, type DeadRun } from '../domain/sentry.ts'
 import { CONNECTED, DISCONNECTED, retryOf, type ConnectionNews, type Parts } from './common.ts'
 
 /** The flows that drop the events of unknown people. */
@@ -9,7 +10,7 @@ const DROPPING = {
 } as const
 
 export function peopleFlows(parts: Parts): void {
-  const { app, url } = parts
+  const { app, url, settings } = parts
   const service = app.limit('notifications', { rate: 10, per: '1s' })
 
   app.flow('replay-dropped', {
@@ -51,6 +52,29 @@ export function peopleFlows(parts: Parts): void {
       }
     },
   })
+
+  const { sentryDsn } = settings
+  const sentry = app.limit('sentry', { rate: 10, per: '1s' })
+  // One durable report per dead letter: its event is stored in the commit that makes the run dead.
+  if (sentryDsn !== undefined)
+    app.flow('report-dead-letter', {
+      on: 'sluice/run.dead',
+      key: (event) => event.id,
+      retry: retryOf(parts),
+      run: async ({ events, signal }) => {
+        for (const { id, data } of events) {
+          const { path, headers, body } = sentryReport(data as DeadRun, sentryDsn, id)
+          const response = await sentry.fetch(new URL(path, url('sentry') || new URL(sentryDsn).origin), {
+            method: 'POST',
+            headers,
+            body,
+            signal,
+          })
+          await response.body?.cancel()
+          if (!response.ok) throw new Error(`Sentry answered ${response.status}.`)
+        }
+      },
+    })
 
   // The four alerts of the design.
   const notify = async ({ id, events, signal }: Parameters<NonNullable<AlertNotify>>[0]): Promise<void> => {

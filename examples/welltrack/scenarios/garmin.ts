@@ -78,6 +78,21 @@ export const malformedAmongMany: Play = async (stage) => {
   ])
   await garmin.push(stage.send, 'sleeps', [{ userId, summaryId: 'headless', durationInSeconds: 100 }])
   await stage.idle()
+  const reports = stage.world.sentry.log.map(({ path, headers, body }) => {
+    const [, , event = '{}'] = body.split('\n')
+    const { event_id: id } = JSON.parse(event) as { event_id: string }
+    return {
+      id,
+      isWhole: path === '/api/42/envelope/' && headers.get('x-sentry-auth')?.includes('public-key') === true,
+    }
+  })
+  const ids = new Set(reports.map(({ id }) => id))
+  stage.tell('sentry', `${reports.length} reports`)
+  stage.check('Sentry has one report of each dead letter', reports.length >= 3 && ids.size === reports.length)
+  stage.check(
+    'in its own form',
+    reports.every(({ isWhole }) => isWhole),
+  )
   const { metrics } = await personOf(stage, 'cleo')
   stage.check('what is there was taken', metrics.map(({ type }) => type).join() === 'calories,distance,steps')
   stage.check(

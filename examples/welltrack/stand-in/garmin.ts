@@ -76,14 +76,14 @@ export class GarminStandIn {
     const headers = { 'content-type': 'application/json', 'garmin-client-id': CLIENT_ID }
     for (;;) {
       const began = this.#clock.monotonic()
-      const response = await send(`/webhooks/garmin/${path}`, { method: 'POST', headers, body })
-      await response.text()
+      // Whoever does not answer gets the push again.
+      const status = await exchange(send, `/webhooks/garmin/${path}`, { method: 'POST', headers, body })
       this.latencies.push(this.#clock.monotonic() - began)
-      this.statuses.push(response.status)
+      this.statuses.push(status)
       const isLate = this.slow > 0
       if (isLate) this.slow--
-      if (response.status !== 200 && response.status !== 503) return response.status
-      if (!isLate && response.status === 200) return 200
+      if (status !== 200 && status !== 503 && status !== 0) return status
+      if (!isLate && status === 200) return 200
       this.repeated++
       await new Promise<void>((resolve) => void this.#clock.after(this.#late, resolve))
     }
@@ -115,5 +115,16 @@ export class GarminStandIn {
     const items: Item[] = []
     for (let day = (first ?? 0) + 1; day <= (last ?? 0); day++) items.push({ userId, ...SUMMARIES.get(type)?.(day) })
     await this.push(this.#send, type, items)
+  }
+}
+
+/** Returns the status, or 0 if there was no answer. */
+async function exchange(send: Send, path: string, init: RequestInit): Promise<number> {
+  try {
+    const response = await send(path, init)
+    await response.text()
+    return response.status
+  } catch {
+    return 0
   }
 }
