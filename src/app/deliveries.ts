@@ -64,6 +64,7 @@ export interface DeliveriesDependencies extends ReaderDependencies {
   readonly limits: LimitDependencies
   readonly publisher: Publisher
   readonly emit: AnyListener
+  readonly count: DeliveryDependencies['count']
   /** Under `sluice/testing`: the agent that replaces the guarded one. */
   readonly testAgent: () => Transport['agent'] | undefined
 }
@@ -131,7 +132,8 @@ export class Deliveries {
     const parts = { store, now, keyring, settings, docs, subscriptions, breakers, histories, sender, lanes, deliveries }
     this.endpoints = withArgumentChecks(new Endpoints({ ...parts, defaults }), 'endpoints', ENDPOINT_ARGUMENTS)
     const publish = (event: EventInput): Promise<unknown> => publisher.publish([event])
-    this.#delivery = { ...sender, endpoints: this.endpoints, breakers, histories, emit, publish }
+    const { count } = deps
+    this.#delivery = { ...sender, endpoints: this.endpoints, breakers, histories, emit, count, publish }
   }
 
   /** The epoch of the endpoint list that routes events; Infinity without deliveries. */
@@ -263,9 +265,10 @@ export class Deliveries {
   }
 
   /** `#noteOwnFailure` adds an entry to the endpoint's history. It counts as no attempt and only explains the missing delivery. */
-  #noteOwnFailure({ id, key, attempt, signal, log }: Run, outcome: OwnFailure): void {
+  #noteOwnFailure({ id, flow, key, attempt, signal, log }: Run, outcome: OwnFailure): void {
     // A stopping process reports the abort elsewhere.
     if (signal.aborted) return
+    this.#deps.count(flow, 'own-failure')
     const [shown, whole] = outcome.kind === 'ours' ? [outcome.reason, outcome.reason] : failureTexts(outcome.error)
     log.warn(`It was not delivered, by no fault of the endpoint: ${whole}`)
     const [at, error] = [this.#deps.now(), `Not the endpoint's fault: ${shown}`]

@@ -149,6 +149,7 @@ export class Sluice {
       keyring,
       admin: () => this.admin,
       testAgent: () => this.#test?.outgoing?.agent,
+      count: (flow, outcome) => this.#metrics.recordDelivery(flow, outcome),
     })
     this.endpoints = this.#deliveries.endpoints
     this.productionSetup = () => ({

@@ -15,6 +15,9 @@ export interface DeliveryRecord {
   readonly status: 'PENDING' | 'DELIVERING' | 'SUCCESS' | 'FAILED'
   /** The number of events. For a partly accepted batch, the number of accepted events. */
   readonly events: number
+  /** The ids of its first and last event. Missing while the first attempt is in progress, and for purged events. */
+  readonly firstEvent?: string
+  readonly lastEvent?: string
   readonly attemptCount: number
   readonly maxAttempts: number
   readonly createdAt: Millis
@@ -77,12 +80,22 @@ export async function listDeliveries(
     const made = withAttemptDetails(record, byRun.get(record.id) ?? [])
     return {
       ...record,
+      ...eventRangeOf(record, byRun.get(record.id) ?? []),
       subscriber: id,
       maxAttempts: deliveries.get(record.delivery)?.maxAttempts ?? record.attemptCount,
       lastError: isUnderWay(record) ? (made.at(-1)?.error ?? '') : record.lastError,
       attempts: made,
     }
   })
+}
+
+/** A run in progress has no record of its events yet, but the endpoint's history has what was posted last. */
+function eventRangeOf(
+  { firstEvent, lastEvent }: RunDelivery,
+  kept: readonly PostAttempt[],
+): Pick<DeliveryRecord, 'firstEvent' | 'lastEvent'> {
+  const { first = firstEvent, last = lastEvent } = firstEvent === undefined ? (kept.at(-1) ?? {}) : {}
+  return { ...(first !== undefined && { firstEvent: first }), ...(last !== undefined && { lastEvent: last }) }
 }
 
 function isUnderWay({ status }: RunDelivery): boolean {
@@ -110,6 +123,12 @@ function fromLane({ flow, run, hold }: Lane): readonly RunDelivery[] {
     : [{ ...common, status: 'PENDING', attemptCount: tries, ...(hold === undefined && { nextRetryAt: until }) }]
 }
 
+function toEventRange(events: readonly string[]): Pick<DeliveryRecord, 'firstEvent' | 'lastEvent'> {
+  const [first] = events
+  const last = events.at(-1)
+  return first === undefined || last === undefined ? {} : { firstEvent: first, lastEvent: last }
+}
+
 function fromRunRecord({
   id,
   flow,
@@ -127,6 +146,7 @@ function fromRunRecord({
     delivery: flow,
     status: isGood ? 'SUCCESS' : 'FAILED',
     events: events.length,
+    ...toEventRange(events),
     attemptCount: isGood ? tries + 1 : tries,
     createdAt: started,
     ...(isGood && { deliveredAt: at }),

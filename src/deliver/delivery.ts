@@ -1,6 +1,7 @@
 // `deliver` sends one batch to one endpoint: it finds the target, asks the breaker, posts, and reports the outcome.
 // It has no retry logic of its own, because the lane of the endpoint retries.
 import type { Millis } from '../clock.ts'
+import { parseDuration } from '../model/duration.ts'
 import type { EventInput } from '../model/event.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { AnyListener } from '../observe/emitter.ts'
@@ -26,8 +27,13 @@ export interface DeliveryDependencies extends SendDependencies {
   readonly breakers: BreakerStore
   readonly histories: Pick<HistoryStore, 'note'>
   readonly emit: AnyListener
+  /** Counts one POST of a delivery, or one failure of Sluice that prevented it. */
+  readonly count: (delivery: string, outcome: CountedOutcome) => void
   readonly publish: (event: EventInput) => Promise<unknown>
 }
+
+/** `failed` is retried, `dead` is not, and `gone` disabled the endpoint. */
+type CountedOutcome = 'delivered' | 'partial' | 'failed' | 'dead' | 'gone' | 'own-failure'
 
 export interface DeliveryBatch {
   readonly endpoint: string
@@ -169,7 +175,7 @@ interface BatchResult {
 }
 
 function noteAttempt(
-  { histories, now }: DeliveryDependencies,
+  { histories, count, now }: DeliveryDependencies,
   batch: DeliveryBatch,
   { outcome, posted }: BatchResult,
 ): void {
@@ -177,6 +183,7 @@ function noteAttempt(
   const at = now()
   const answers = posted.kind === 'answered'
   const isLast = outcome.kind === 'dead' || (outcome.kind === 'retry' && batch.nextAttempt(outcome.after) === undefined)
+  count(batch.name, toCountedOutcome(outcome.kind, isLast))
   histories.note(endpoint, {
     run,
     attempt,
@@ -188,8 +195,15 @@ function noteAttempt(
     error: 'reason' in outcome && outcome.kind !== 'partly' ? outcome.reason : '',
     latency: at - events.reduce((oldest, { time }) => Math.min(oldest, time), at),
     isLast,
+    first: events[0]?.id ?? '',
+    last: events.at(-1)?.id ?? '',
     ...(events.some(({ encrypted }) => encrypted) && { confidential: true }),
   })
+}
+
+function toCountedOutcome(kind: DeliveryOutcome['kind'], isLast: boolean): CountedOutcome {
+  if (isLast) return 'dead'
+  return kind === 'partly' ? 'partial' : kind === 'disable' ? 'gone' : kind === 'delivered' ? kind : 'failed'
 }
 
 async function reportOutcome(
@@ -202,7 +216,12 @@ async function reportOutcome(
   const after = outcome.kind === 'retry' ? outcome.after : undefined
   const kind =
     outcome.kind === 'disable' ? 'gone' : outcome.kind === 'retry' || outcome.kind === 'dead' ? 'failed' : 'ok'
-  const news = await deps.breakers.recordPost(batch.endpoint, { kind, now, next: batch.nextAttempt(after) })
+  const news = await deps.breakers.recordPost(batch.endpoint, {
+    kind,
+    now,
+    next: batch.nextAttempt(after),
+    disableAfter: endpoint.disableAfter === null ? Infinity : parseDuration(endpoint.disableAfter, 'disableAfter'),
+  })
   if (news === undefined) return
   const reason = 'reason' in outcome ? outcome.reason : ''
   deps.emit(`endpoint.${news}`, { endpoint: batch.endpoint, reason })

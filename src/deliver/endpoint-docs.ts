@@ -4,6 +4,7 @@ import type { Millis } from '../clock.ts'
 import type { Doc, Store, WriteDocsCall } from '../store/contract/index.ts'
 import { changeDoc, parseDoc, readDoc, readDocPages, readDocsById, toDocBody } from '../store/documents.ts'
 import { RecentCache, type ReaderDependencies } from './endpoint-cache.ts'
+import { DISABLE_AFTER } from './health/breaker.ts'
 import type { EncryptedFields } from './endpoint-secrets.ts'
 import type { Endpoint, NewEndpoint } from './endpoint.ts'
 
@@ -143,7 +144,7 @@ export function endpointNotFound(id: string): SluiceError {
 }
 
 /** For documents that an earlier version wrote. */
-const LEGACY_DEFAULTS = { rate: null, where: null, proof: 'none' } as const
+const LEGACY_DEFAULTS = { rate: null, where: null, disableAfter: DISABLE_AFTER, proof: 'none' } as const
 
 function parseEndpoint(doc: Doc): EndpointDoc {
   return { ...LEGACY_DEFAULTS, ...(parseDoc(doc) as EndpointDoc) }

@@ -4,13 +4,14 @@ import { SluiceError } from '../errors.ts'
 import type { Millis } from '../clock.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import { parseLimitOptions } from '../limit/options.ts'
-import type { Duration } from '../model/duration.ts'
+import { parseDuration, type Duration } from '../model/duration.ts'
 import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import { createMatcher } from '../flow/globs.ts'
 import { createContentFilter, type ContentFilter } from '../flow/where.ts'
 import { checkUrl, URL_LENGTH_MAX, type GuardRules } from './http/addresses.ts'
 import { headersFault, mergeHeaders, type HeaderMap, type HeadersChange } from './http/headers.ts'
 import { formFault, formSecretFault, type Form } from './forms/form.ts'
+import { DISABLE_AFTER } from './health/breaker.ts'
 import { mayReceive } from './endpoint-events.ts'
 import { secretFaultFor, signingFault, type Signing } from './signing.ts'
 
@@ -31,6 +32,8 @@ export interface EndpointFields {
   readonly form: Form
   /** At most `rate` POSTs in any window of length `per`, over all processes. Null means no limit. */
   readonly rate: EndpointRate | null
+  /** How long the endpoint may fail without a success before it is disabled. Null means for ever. */
+  readonly disableAfter: Duration | null
 }
 
 export interface EndpointRate {
@@ -87,6 +90,7 @@ const FIELDS: ReadonlySet<string> = new Set<keyof NewEndpoint>([
   'signing',
   'form',
   'rate',
+  'disableAfter',
   'secret',
   'active',
 ])
@@ -107,6 +111,7 @@ const DEFAULT_FIELDS: Omit<EndpointFields, 'url' | 'eventFilter'> = {
   signing: { kind: 'standard' },
   form: 'standard',
   rate: null,
+  disableAfter: DISABLE_AFTER,
 }
 
 /** `parseEndpointFields` checks all active secrets, because some signings send only the previous one. */
@@ -144,24 +149,26 @@ export function parseEndpointFields(
     if (fault !== undefined) throw invalid(at === 0 ? 'secret' : PREVIOUS_SECRET, `is invalid: ${fault}`)
   }
   assertOption('rate', () => fields.rate !== null && parseLimitOptions('rate', fields.rate))
+  assertOption('disableAfter', () => assertDisableAfter(fields.disableAfter, 'disableAfter'))
   assertOption('where', () => fields.where !== null && createContentFilter(fields.where, 'where'))
   return { ...fields, headers: mergeHeaders(fields.headers) }
 }
 
 /** `EndpointDefaults` replace the defaults of endpoints that are registered without these fields. */
-export type EndpointDefaults = Partial<Pick<EndpointFields, 'signing' | 'form' | 'rate'>>
+export type EndpointDefaults = Partial<Pick<EndpointFields, 'signing' | 'form' | 'rate' | 'disableAfter'>>
 
-const DEFAULTABLE: ReadonlySet<string> = new Set<keyof EndpointDefaults>(['signing', 'form', 'rate'])
+const DEFAULTABLE: ReadonlySet<string> = new Set<keyof EndpointDefaults>(['signing', 'form', 'rate', 'disableAfter'])
 
 /** `parseEndpointDefaults` checks the defaults when the app is built, not when somebody registers. */
 export function parseEndpointDefaults(given: EndpointDefaults, option: string): EndpointDefaults {
   assertKnownOptions(given, DEFAULTABLE, `${option}.`)
-  const { signing, form, rate } = { ...DEFAULT_FIELDS, ...given }
+  const { signing, form, rate, disableAfter } = { ...DEFAULT_FIELDS, ...given }
   const badSigning = signingFault(signing)
   if (badSigning !== undefined) throw invalidOption(`${option}.signing is invalid: ${badSigning}`)
   const badForm = formFault(form)
   if (badForm !== undefined) throw invalidOption(`${option}.form ${badForm}`)
   if (rate !== null) parseLimitOptions(`${option}.rate`, rate)
+  assertDisableAfter(disableAfter, `${option}.disableAfter`)
   return given
 }
 
@@ -194,6 +201,11 @@ function shown(glob: unknown): string {
 function invalidFilter(rule: string, got: string): SluiceError {
   const text = `endpoint: eventFilter must be ${rule}; got ${got}. Leave it out for all events; nothing was stored.`
   return new SluiceError('ENDPOINT_INVALID', text)
+}
+
+function assertDisableAfter(given: Duration | null, option: string): void {
+  if (given === null || parseDuration(given, option) > 0) return
+  throw invalidOption(`${option} must be above 0, or null for an endpoint that is never disabled.`)
 }
 
 /** `assertOption` checks a field as the option of a flow or a limit that it becomes. */

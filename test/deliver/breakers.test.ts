@@ -7,8 +7,8 @@ import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 
-const FAILED = { kind: 'failed', now: 1_000, next: 2_000 } as const
-const GONE = { kind: 'gone', now: 3_000 } as const
+const FAILED = { kind: 'failed', now: 1_000, next: 2_000, disableAfter: 5_000 } as const
+const GONE = { kind: 'gone', now: 3_000, disableAfter: 5_000 } as const
 
 test('forget removes the breaker, even during a concurrent failure', async () => {
   const { one, other, before } = await twoOf()

@@ -30,6 +30,7 @@ function endpoint(id: string): Parameters<EndpointDocs['add']>[0] {
     name: '',
     url: 'https://example.com/',
     where: null,
+    disableAfter: '5d',
     eventFilter: ['**'],
     tenant: '',
     description: '',

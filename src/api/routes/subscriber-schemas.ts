@@ -49,6 +49,9 @@ const FIELDS = {
     .strictObject({ rate: z.int().min(1), per: duration })
     .nullable()
     .meta({ description: 'The maximum number of POSTs in any period of `per`; null for no limit.' }),
+  disableAfter: duration
+    .nullable()
+    .meta({ description: 'How long the endpoint may only fail before it is disabled; null for ever.' }),
 } as const
 
 const active = z.boolean().meta({ description: 'If false, the endpoint is paused and its events wait.' })
@@ -101,6 +104,8 @@ export const DELIVERY: z.ZodType = z.strictObject({
   subscriber: z.string(),
   status: z.enum(['PENDING', 'DELIVERING', 'SUCCESS', 'FAILED']),
   events: z.int().meta({ description: 'The number of events in the batch.' }),
+  firstEvent: z.string().optional().meta({ description: 'The id of its first event.' }),
+  lastEvent: z.string().optional().meta({ description: 'The id of its last event.' }),
   attemptCount: z.int(),
   maxAttempts: z.int(),
   createdAt: timestamp,

@@ -18,6 +18,7 @@ export const ENDPOINT_OPTIONS: Options = {
     where: 'filter over the event data, as JSON; none removes it',
     form: 'form of the body: standard (default), events[:NAME=PATH,…], flat, cloudevents[:MODE], slack, discord or pagerduty',
     rate: 'maximum number of POSTs in --per; none removes the limit',
+    'disable-after': 'how long it may only fail before it is disabled, e.g. 5d (default); never',
     per: 'period of --rate, e.g. 10s; default 1s',
   }),
   signing: {
@@ -37,7 +38,7 @@ export const ENDPOINT_OPTIONS: Options = {
 /** `parseEndpointOptions` returns the given fields under their API names. The API validates them. */
 export function parseEndpointOptions(given: ParsedArguments): Readonly<Record<string, unknown>> {
   const [types, signing, where] = [given.text('types'), given.text('signing'), given.text('where')]
-  const form = given.text('form')
+  const [form, disableAfter] = [given.text('form'), given.text('disable-after')]
   const [rate, per] = [given.text('rate'), given.text('per')]
   const headers = given.all('header').flatMap((one) => (one.startsWith('@') ? readLines(one.slice(1)) : [one]))
   return {
@@ -47,6 +48,7 @@ export function parseEndpointOptions(given: ParsedArguments): Readonly<Record<st
     ...(where !== undefined && { where: parseFilter(where) }),
     ...(signing !== undefined && { signing: parseSigning(signing) }),
     ...((rate ?? per) !== undefined && { rate: rate === 'none' ? null : { rate: Number(rate), per: per ?? '1s' } }),
+    ...(disableAfter !== undefined && { disableAfter: disableAfter === 'never' ? null : disableAfter }),
     ...(headers.length > 0 && { headers: Object.fromEntries(headers.map(parseHeader)) }),
     ...readSecret(given),
   }

@@ -173,6 +173,7 @@ function toFields(it: EndpointWithHealth): readonly Field[] {
     ['form', formatForm(it.form)],
     ['headers', nonEmpty(it.headers.join(' '))],
     ['rate', rate === null ? undefined : `${rate.rate} in ${rate.per}`],
+    ['disabled after', it.disableAfter === null ? 'never' : String(it.disableAfter)],
     ['added', formatTime(it.createdAt)],
     ['health', `${health.status} ${health.why}`.trimEnd()],
     ['delivered', nonEmpty(formatPercent(health.successRate))],

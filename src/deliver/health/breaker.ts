@@ -27,7 +27,8 @@ export const CLOSED: Breaker = { kind: 'closed', failures: 0, since: 0 }
 
 /** Failures in a row. A lane keeps its order, so its head fails until the endpoint is repaired. */
 const OPENS_AFTER = 5
-const DISABLED_AFTER: Millis = 5 * 24 * 3_600_000
+/** `DISABLE_AFTER` is the default of the endpoint's own option. */
+export const DISABLE_AFTER = '5d'
 /** The pause before the next probe if the failed run is not retried. */
 const DEAD_RUN_PAUSE: Millis = 900_000
 /** Longer than any POST takes. */
@@ -58,6 +59,8 @@ export interface BreakerInput {
   readonly now: Millis
   /** When the failed run is due again by its schedule. Undefined: never. */
   readonly next?: Millis | undefined
+  /** How long an endpoint may fail before it is disabled. */
+  readonly disableAfter: Millis
 }
 
 export interface BreakerTransition {
@@ -67,7 +70,10 @@ export interface BreakerTransition {
 }
 
 /** `transitionAfterPost` is called after each POST, except after Sluice's own failures. */
-export function transitionAfterPost(breaker: Breaker, { kind, now, next }: BreakerInput): BreakerTransition {
+export function transitionAfterPost(
+  breaker: Breaker,
+  { kind, now, next, disableAfter }: BreakerInput,
+): BreakerTransition {
   // Only a person enables a disabled endpoint again.
   if (breaker.kind === 'disabled') return { breaker, event: undefined }
   if (kind === 'ok') return { breaker: CLOSED, event: breaker.kind === 'closed' ? undefined : 'recovered' }
@@ -79,7 +85,7 @@ export function transitionAfterPost(breaker: Breaker, { kind, now, next }: Break
   })
   if (kind === 'gone') return disabled('gone')
   if (failures < OPENS_AFTER) return { breaker: { kind: 'closed', failures, since }, event: undefined }
-  if (now - since >= DISABLED_AFTER) return disabled('failing')
+  if (now - since >= disableAfter) return disabled('failing')
   // The head run is the probe, so its schedule decides when the breaker lets it through.
   const open: Breaker = { kind: 'open', failures, since, until: next ?? addDelay(now, DEAD_RUN_PAUSE) }
   return { breaker: open, event: breaker.kind === 'closed' ? 'opened' : undefined }

@@ -20,6 +20,9 @@ export interface PostNote {
   readonly latency: Millis
   /** The batch is not retried. */
   readonly isLast: boolean
+  /** The ids of the first and the last event of the batch. Notes of earlier versions lack them. */
+  readonly first?: string
+  readonly last?: string
   /** Sluice's own failure. It is shown, but does not count against the endpoint. */
   readonly isOurs?: boolean
   /** The batch has encrypted events, which the response may echo. The response is therefore stored encrypted. */
@@ -106,9 +109,11 @@ export function mergeHistories(one: PostHistory, other: PostHistory): PostHistor
 function withoutPurged(attempts: readonly PostAttempt[], purged: readonly string[]): readonly PostAttempt[] {
   if (purged.length === 0) return attempts
   const runs = new Set(purged)
-  return attempts.map((attempt) =>
-    runs.has(attempt.run) && attempt.answer !== '' ? { ...attempt, answer: PURGED_TEXT } : attempt,
-  )
+  return attempts.map((attempt) => {
+    if (!runs.has(attempt.run)) return attempt
+    const { first: _first, last: _last, ...kept } = attempt
+    return kept.answer === '' ? kept : { ...kept, answer: PURGED_TEXT }
+  })
 }
 
 /** Sluice's own failure recurs until it is fixed and would displace all other attempts, so each run keeps one. */

@@ -56,6 +56,7 @@ export class ProcessMetrics {
     LATENCY_BUCKETS,
     'flow',
   )
+  readonly deliveries: Counter = counter('deliveries', 'POSTs of deliveries by how they ended.', 'flow', 'outcome')
   readonly deadLetters: Counter = counter('dead_letters', 'Runs that became dead letters.', 'flow')
   readonly limitWaits: Histogram = histogram(
     'limit_wait_seconds',

@@ -55,6 +55,11 @@ export class Metrics {
     return meteredStore(store, this.#deps.clock, this.#processMetrics)
   }
 
+  /** `recordDelivery` takes one POST, or one failure of Sluice that prevented it. */
+  recordDelivery(flow: string, outcome: string): void {
+    this.#processMetrics.deliveries.add(1, flow, outcome)
+  }
+
   recordLag(ms: Millis): void {
     this.#processMetrics.loopLag.observe(ms / 1_000)
   }
