@@ -100,7 +100,9 @@ it.each([['b'], ['a']])(
     await t.advance('10m')
     expect(sent().filter((name) => name === bad)).toHaveLength(2)
     expect(sent().filter((name) => name !== bad)).toEqual(['a', 'b', 'c'].filter((name) => name !== bad))
-    expect((await app.admin.deadLetters.list()).items).toMatchObject([{ events: [bad], reason: 'It answered 500.' }])
+    expect((await app.admin.deadLetters.list()).items).toMatchObject([
+      { events: [bad], reason: 'The endpoint returned 500.' },
+    ])
   },
 )
 
