@@ -55,17 +55,6 @@ it('the history of an endpoint names the first and the last event of each batch,
   expect(await app.endpoints.deliveries(id)).toMatchObject([{ ...range, status: 'SUCCESS' }])
 })
 
-it('a purged event is not named in the history any more', async () => {
-  const { app, t } = await scene(500)
-  const { id } = await app.endpoints.create({ url: URL })
-  await t.send(['a', 'b'].map((name) => ({ id: name, type: 'order.paid' })))
-  expect(await app.endpoints.deliveries(id)).toMatchObject([{ firstEvent: 'a' }])
-  await app.admin.purge({ event: 'a' })
-  const [left] = await app.endpoints.deliveries(id)
-  expect(left).toMatchObject({ events: 1 })
-  expect(left).not.toHaveProperty('firstEvent')
-})
-
 it('POSTs are counted by delivery and outcome, without a label for the endpoint', async () => {
   const { app, t } = await scene(500, 200, 410)
   const { id } = await app.endpoints.create({ url: URL })

@@ -52,6 +52,17 @@ describe('a history', () => {
     )
   })
 
+  test('a purge removes the ids of the events of its runs, and of no other', () => {
+    const named = historyOf(
+      { run: 'purged', first: 'a', last: 'b', answer: '' },
+      { run: 'other', first: 'c', last: 'd' },
+    )
+    const [purged, other] = mergeHistories(named, { ...NO_HISTORY, purged: ['purged'] }).attempts
+    expect(purged).toMatchObject({ run: 'purged' })
+    expect(Object.keys(purged ?? {})).not.toEqual(expect.arrayContaining([expect.stringMatching(/first|last/)]))
+    expect(other).toMatchObject({ run: 'other', first: 'c', last: 'd' })
+  })
+
   test('a history has a bounded size', () => {
     const flood = '\u0000"\\\uD800é'.repeat(10_000)
     let history = NO_HISTORY
