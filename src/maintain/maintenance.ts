@@ -18,6 +18,8 @@ export class MaintenanceScheduler {
   readonly #failing = new Set<string>()
   readonly #timers = new Map<string, () => void>()
   readonly #active = new Set<Promise<void>>()
+  /** Tasks that were asked to run while they ran. What they should find may be newer than what they have read. */
+  readonly #requested = new Set<string>()
   #stopped = false
 
   /** `onResult` gets the error when a task starts to fail, and undefined when it works again. */
@@ -35,11 +37,12 @@ export class MaintenanceScheduler {
     for (const task of this.#tasks) this.#startTask(task)
   }
 
-  /** `runSoon` runs the task now instead of at its next time. */
+  /** `runSoon` runs the task now instead of at its next time, or again at once if it is running. */
   runSoon(name: string): void {
     const task = this.#tasks.find((one) => one.name === name)
+    if (task === undefined || this.#stopped) return
     const timer = this.#timers.get(name)
-    if (task === undefined || timer === undefined || this.#stopped) return
+    if (timer === undefined) return void this.#requested.add(name)
     timer()
     this.#timers.delete(name)
     this.#startTask(task)
@@ -69,6 +72,7 @@ export class MaintenanceScheduler {
         this.#onResult(task.name, error instanceof Error ? error.message : 'The task failed.')
       this.#failing.add(task.name)
     }
+    if (this.#requested.delete(task.name) && !this.#failing.has(task.name)) after = 0
     if (this.#stopped) return
     const timer = this.#clock.after(after, () => {
       this.#timers.delete(task.name)

@@ -202,7 +202,10 @@ describe('commands that ask the running server', () => {
   it('create a key, which the server then requires, and revoke it', async () => {
     const server = await served()
     const roleless = await server.sluice('keys', 'create', 'grafana')
-    expect([roleless.code, roleless.stderr]).toEqual([2, expect.stringContaining('--role must be read, publish or operate')])
+    expect([roleless.code, roleless.stderr]).toEqual([
+      2,
+      expect.stringContaining('--role must be read, publish or operate'),
+    ])
     const operating = (await server.sluice('keys', 'create', 'ada', '--role=operate')).stdout.trim()
     const made = await server.sluice('keys', 'create', 'grafana', '--role=read', `--api-key=${operating}`)
     const reading = made.stdout.trim()

@@ -78,6 +78,9 @@ export const malformedAmongMany: Play = async (stage) => {
   ])
   await garmin.push(stage.send, 'sleeps', [{ userId, summaryId: 'headless', durationInSeconds: 100 }])
   await stage.idle()
+  // A dead letter becomes an event of its own within a second, so its report can come after the other lanes are idle.
+  await stage.until('each dead letter has its report', () => stage.world.sentry.log.length >= 3, 60_000)
+  await stage.idle()
   const reports = stage.world.sentry.log.map(({ path, headers, body }) => {
     const [, , event = '{}'] = body.split('\n')
     const { event_id: id } = JSON.parse(event) as { event_id: string }
