@@ -5,7 +5,7 @@ import { Sluice, type SluiceOptions } from 'sluice'
 import { notion, notionAction } from 'sluice/sources'
 import { readPage } from './domain/notion-tasks.ts'
 import { rankUser } from './domain/rank-user.ts'
-import { changesOf, pageToRead, TASK_CHANGED, userOfChange, usersOfAction } from './domain/webhooks.ts'
+import { changesOf, pageToRead, taskChanged, userOfChange, usersOfAction } from './domain/webhooks.ts'
 import type { ClientSettings, Settings } from './settings.ts'
 
 const CALLS_PER_TURN = 30
@@ -50,8 +50,8 @@ export function nextUp(settings: Settings, options: Omit<SluiceOptions, 'store'>
   })
 
   app.flow('rank-user', {
-    on: ['action/page.updated', TASK_CHANGED],
-    key: (event) => (event.type === TASK_CHANGED ? userOfChange : usersOfAction)(event, audience),
+    on: ['action/page.updated', taskChanged.type],
+    key: (event) => (event.type === taskChanged.type ? userOfChange : usersOfAction)(event, audience),
     // Longer when Notion refuses or the line grows; back by half each minute.
     window: { quiet: { from: debounce.from, to: debounce.to }, max: '5m' },
     whileRunning: 'requeue',

@@ -1,5 +1,5 @@
 // The app's own API: people connect, ask for their past, and have everything removed. It needs an API key.
-import { CONNECTED, type ConnectionNews, type Parts } from './flows/common.ts'
+import { connectionMade, type Parts } from './flows/common.ts'
 import { backfillProgress, wantBackfill } from './flows/backfill.ts'
 import { DAYS_MAX } from './domain/backfill.ts'
 import { isRecord, type Provider } from './domain/metric.ts'
@@ -30,8 +30,8 @@ export function routes(parts: Parts): void {
       await records.connect({ provider, externalId, profileId, tokens, metadata }, at)
       // The caller repeats a request that failed half-way, so the event follows the row.
       const since = before?.disconnectedAt
-      const data: ConnectionNews = { provider, externalId, profileId, ...(since !== undefined && { since }) }
-      await app.publish({ type: CONNECTED, tenant: externalId, data })
+      const news = { provider, externalId, profileId, ...(since !== undefined && { since }) }
+      await app.publish(connectionMade(news, { tenant: externalId }))
       return Response.json({ profileId, isKnown: before !== undefined }, { status: before === undefined ? 201 : 200 })
     },
     { role: 'operate' },

@@ -1,5 +1,5 @@
 // Answers each person once they have stopped typing, with one answer to everything they wrote.
-import { done, drop, PermanentError, Sluice, snooze, type FlowEvent } from 'sluice'
+import { defineEvent, done, drop, PermanentError, Sluice, snooze, type FlowEvent } from 'sluice'
 import { twilio, whatsapp } from 'sluice/sources'
 import type { Surroundings } from '../kit/example.ts'
 import { metaChannel, twilioChannel } from './channels.ts'
@@ -10,7 +10,8 @@ import { askModel } from './model.ts'
 import { settingsRoutes } from './settings-routes.ts'
 import { settingsTable } from './settings-table.ts'
 
-const CHAT = 'chat.message'
+const chatMessage = defineEvent<ChatMessage>('chat.message')
+const runDead = defineEvent<{ readonly flow: string; readonly deadLetter: string }>('sluice/run.dead')
 /** Meta and Twilio accept free text only so long after the person's last message. */
 const ANSWERABLE_MS = 24 * 3_600_000
 const TWILIO_STATUSES = ['queued', 'sent', 'delivered', 'read', 'undelivered', 'failed']
@@ -51,28 +52,29 @@ export function build({ store, env, options, url, clock, watch }: Surroundings):
       if (messages.length < events.length) count('without-answer', events.length - messages.length)
       const found = await settings.of(messages.map(({ line }) => line))
       for (const [n, message] of messages.entries()) {
-        const data = { ...message, settings: found[n] }
-        publish({ type: CHAT, tenant, subject: message.person, time: message.at, data })
+        const own = found[n]
+        if (own === undefined) throw new Error(`The line ${message.line} has no settings.`)
+        publish(chatMessage({ ...message, settings: own }, { tenant, subject: message.person, time: message.at }))
       }
     },
   })
 
   app.flow('answer', {
-    on: CHAT,
+    on: chatMessage,
     key: laneOf,
     window: (event) => {
       const {
         wait_time_before_replying_ms: wait,
         longest_wait_ms: max,
         message_reset_enabled: resets,
-      } = chat(event).settings
+      } = event.data.settings
       return resets ? { quiet: wait, max } : { every: wait }
     },
-    whileRunning: (event) => (chat(event).settings.message_reset_enabled ? 'cancel' : 'window'),
+    whileRunning: (event) => (event.data.settings.message_reset_enabled ? 'cancel' : 'window'),
     retry: ['1s', '5s', '30s'],
     run: async ({ id, attempt, events, signal, commit, sleep }) => {
-      const messages = events.map(chat)
-      const last = messages.at(-1) as ChatMessage
+      const messages = events.map(({ data }) => data)
+      const last = lastOf(messages)
       if (!last.settings.message_reset_enabled && (await commit()) === 'cancelled') return
       if (isTooLate(messages, clock.now())) throw new PermanentError('The person wrote more than 24 hours ago.')
       const reply = await askModel(model, handedOn(messages), last.settings.prompt, signal)
@@ -84,15 +86,12 @@ export function build({ store, env, options, url, clock, watch }: Surroundings):
 
   // A run that failed for good is an event as well, stored in the commit that makes it dead.
   app.flow('fallback', {
-    on: 'sluice/run.dead',
-    key: ({ data }) => {
-      const { flow, deadLetter } = data as { flow: string; deadLetter: string }
-      return flow === 'answer' ? deadLetter : undefined
-    },
+    on: runDead,
+    key: ({ data: { flow, deadLetter } }) => (flow === 'answer' ? deadLetter : undefined),
     retry: { first: '1s', cap: '2m', retries: 800 },
     run: async ({ id, key, signal }) => {
       const letter = await app.admin.deadLetters.show(key)
-      const last = letter?.contents.map(chat).at(-1)
+      const last = letter?.contents.map(({ data }) => chatMessage.parse(data)).at(-1)
       if (last === undefined || last.settings.fallback_text === '') return drop('There is nothing to send.')
       if (isTooLate([last], clock.now())) return drop('The person wrote more than 24 hours ago.')
       await channels[last.channel].send(last, last.settings.fallback_text, { id, signal })
@@ -101,11 +100,11 @@ export function build({ store, env, options, url, clock, watch }: Surroundings):
   })
 
   app.flow('typing', {
-    on: CHAT,
+    on: chatMessage,
     key: laneOf,
     retry: ['2s', '5s'],
     run: async ({ key, events, signal }) => {
-      const last = chat(events.at(-1) as FlowEvent)
+      const last = lastOf(events.map(({ data }) => data))
       const isPending = (await app.admin.lanes.get('answer', key)) !== undefined
       if (!isPending || !last.settings.typing_indicator_enabled) return
       if (!(await channels[last.channel].showTyping(last, signal))) return drop('The provider showed no indicator.')
@@ -122,13 +121,16 @@ export function build({ store, env, options, url, clock, watch }: Surroundings):
   return app
 }
 
-function chat({ data }: FlowEvent): ChatMessage {
-  return data as ChatMessage
+/** A run has at least one event. */
+function lastOf(messages: readonly ChatMessage[]): ChatMessage {
+  const last = messages.at(-1)
+  if (last === undefined) throw new PermanentError('The messages of the run were purged.')
+  return last
 }
 
 /** One lane per tenant, conversation flow and person. */
-function laneOf(event: FlowEvent): string {
-  return `${event.tenant}:${chat(event).settings.flow_id}:${event.subject}`
+function laneOf({ tenant, subject, data }: FlowEvent<ChatMessage>): string {
+  return `${tenant}:${data.settings.flow_id}:${subject}`
 }
 
 function isTooLate(messages: readonly ChatMessage[], now: number): boolean {

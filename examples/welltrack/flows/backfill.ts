@@ -1,15 +1,15 @@
 // A backfill: a command asks for it, each part is a run, and Garmin pushes the data within hours.
-import { drop, retry, snooze } from 'sluice'
+import { defineEvent, drop, retry, snooze } from 'sluice'
 import { backfillParts, type BackfillPart } from '../domain/backfill.ts'
 import { mayBackfill } from '../domain/permissions.ts'
 import { GarminApi } from '../garmin-api.ts'
 import { retryOf, type Parts } from './common.ts'
 
-const BACKFILL = 'backfill.wanted'
-
 interface WantedPart extends BackfillPart {
   readonly backfill: string
 }
+
+const backfillWanted = defineEvent<WantedPart>('backfill.wanted')
 
 export interface BackfillProgress {
   readonly id: string
@@ -29,15 +29,13 @@ export function backfillFlow(parts: Parts): void {
   const garmin = new GarminApi(app, url('garmin'), settings.garmin)
 
   app.flow('backfill', {
-    on: BACKFILL,
-    key: ({ tenant, data }) => {
-      const { backfill, type, from } = data as WantedPart
-      return `${tenant}/${backfill}/${type}/${from}`
-    },
+    on: backfillWanted,
+    key: ({ tenant, data: { backfill, type, from } }) => `${tenant}/${backfill}/${type}/${from}`,
     share: 'tenant',
     retry: retryOf(parts),
     run: async ({ events, tenant, signal }) => {
-      const part = events[0]?.data as WantedPart
+      const part = events[0]?.data
+      if (part === undefined) return drop('The event was purged.')
       const connection = await records.find('garmin', tenant)
       const why =
         connection?.isConnected !== true || connection.tokens === undefined
@@ -99,13 +97,9 @@ export async function wantBackfill(
   )
   const events = left.map((row) => {
     const [type, from, to] = [String(row['event_type']), Number(row['from_time']), Number(row['to_time'])]
-    return {
-      type: BACKFILL,
-      tenant: String(row['external_id']),
-      data: { backfill: id, type, from, to },
-      // A second command within the minute asks for nothing twice.
-      dedupeId: `${id}/${type}/${from}/${Math.floor(now / 60_000)}`,
-    }
+    // A second command within the minute asks for nothing twice.
+    const dedupeId = `${id}/${type}/${from}/${Math.floor(now / 60_000)}`
+    return backfillWanted({ backfill: id, type, from, to }, { tenant: String(row['external_id']), dedupeId })
   })
   if (events.length > 0) await app.publish(events)
   return backfillProgress(records, id)

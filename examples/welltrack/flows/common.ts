@@ -1,5 +1,5 @@
 // What all flows of the app share.
-import type { Clock, RetryOptions, Run, Sluice } from 'sluice'
+import { defineEvent, type Clock, type RetryOptions, type Run, type Sluice } from 'sluice'
 import type { Connection, HealthRecords } from '../data/records.ts'
 import type { Settings } from '../settings.ts'
 
@@ -16,11 +16,6 @@ export function retryOf({ settings }: Parts): RetryOptions {
   return { delays: settings.retry, jitter: 0 }
 }
 
-/** A person was connected. */
-export const CONNECTED = 'connection.made'
-/** A person's connection has ended, at the provider or by a revoked permission. */
-export const DISCONNECTED = 'connection.lost'
-
 export interface ConnectionNews {
   readonly provider: Connection['provider']
   readonly externalId: string
@@ -29,6 +24,11 @@ export interface ConnectionNews {
   /** When an earlier connection of the person ended. */
   readonly since?: number
 }
+
+/** A person was connected. */
+export const connectionMade = defineEvent<ConnectionNews>('connection.made')
+/** A person's connection has ended, at the provider or by a revoked permission. */
+export const connectionLost = defineEvent<ConnectionNews>('connection.lost')
 
 /** Clears the tokens and has the person notified: once for each connection, however often it is attempted. */
 export async function disconnect(
@@ -41,8 +41,8 @@ export async function disconnect(
   // The person has come back since.
   if (at < connectedAt) return
   await records.disconnect(provider, externalId, at)
-  const data: ConnectionNews = { provider, externalId, profileId, reason }
-  publish({ type: DISCONNECTED, tenant: externalId, data, dedupeId: `lost/${provider}/${externalId}/${connectedAt}` })
+  const dedupeId = `lost/${provider}/${externalId}/${connectedAt}`
+  publish(connectionLost({ provider, externalId, profileId, reason }, { tenant: externalId, dedupeId }))
 }
 
 /** When the last of the events arrived. */

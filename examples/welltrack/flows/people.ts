@@ -1,7 +1,9 @@
 // What happens when a person connects or leaves: the events that were dropped are replayed, and the person is notified.
-import { alerts } from 'sluice'
+import { alerts, defineEvent } from 'sluice'
 import { sentryReport, type DeadRun } from '../domain/sentry.ts'
-import { CONNECTED, DISCONNECTED, retryOf, type ConnectionNews, type Parts } from './common.ts'
+import { connectionLost, connectionMade, retryOf, type Parts } from './common.ts'
+
+const runDead = defineEvent<DeadRun>('sluice/run.dead')
 
 /** The flows that drop the events of unknown people. */
 const DROPPING = {
@@ -14,12 +16,12 @@ export function peopleFlows(parts: Parts): void {
   const service = app.limit('notifications', { rate: 10, per: '1s' })
 
   app.flow('replay-dropped', {
-    on: CONNECTED,
+    on: connectionMade,
     key: (event) => event.tenant,
     retry: retryOf(parts),
     run: async ({ events }) => {
       for (const { id, data, arrived = 0 } of events) {
-        const { provider, externalId, since } = data as ConnectionNews
+        const { provider, externalId, since } = data
         // What arrives later finds the person.
         const filter = {
           source: provider,
@@ -33,12 +35,12 @@ export function peopleFlows(parts: Parts): void {
   })
 
   app.flow('notify-person', {
-    on: DISCONNECTED,
+    on: connectionLost,
     key: (event) => event.tenant,
     retry: retryOf(parts),
     run: async ({ id, events, signal }) => {
       for (const event of events) {
-        const { profileId, provider, reason } = event.data as ConnectionNews
+        const { profileId, provider, reason } = event.data
         const body = JSON.stringify({ profileId, provider, kind: 'disconnected', reason })
         const headers = { 'content-type': 'application/json', 'idempotency-key': `${id}/${event.id}` }
         const response = await service.fetch(`${url('notify')}/notifications`, {
@@ -58,12 +60,12 @@ export function peopleFlows(parts: Parts): void {
   // One durable report per dead letter: its event is stored in the commit that makes the run dead.
   if (sentryDsn !== undefined)
     app.flow('report-dead-letter', {
-      on: 'sluice/run.dead',
+      on: runDead,
       key: (event) => event.id,
       retry: retryOf(parts),
       run: async ({ events, signal }) => {
         for (const { id, data } of events) {
-          const { path, headers, body } = sentryReport(data as DeadRun, sentryDsn, id)
+          const { path, headers, body } = sentryReport(data, sentryDsn, id)
           const response = await sentry.fetch(new URL(path, url('sentry') || new URL(sentryDsn).origin), {
             method: 'POST',
             headers,

@@ -1,9 +1,11 @@
 // The flows of Strava: an event only says that an activity has changed, so each run fetches its current state.
-import { drop, PermanentError, snooze, type Ending, type Run } from 'sluice'
+import { defineEvent, drop, PermanentError, snooze, type Ending, type Run } from 'sluice'
 import { MalformedError } from '../domain/metric.ts'
 import { activityId, mapStrava } from '../domain/strava.ts'
 import { StravaApi } from '../strava-api.ts'
 import { disconnect, lastArrival, retryOf, type Parts } from './common.ts'
+
+const athleteUpdated = defineEvent<{ readonly updates?: unknown }>('strava/athlete.update')
 
 export function stravaFlows(parts: Parts): void {
   const { app, records, clock, url, settings } = parts
@@ -36,15 +38,14 @@ export function stravaFlows(parts: Parts): void {
   })
 
   app.flow('strava-athlete', {
-    on: 'strava/athlete.update',
+    on: athleteUpdated,
     key: (event) => event.tenant,
     take: 'last',
     retry: retryOf(parts),
     run: async ({ events, tenant }) => {
       const connection = await records.find('strava', tenant)
       if (connection === undefined) return drop('unknown person')
-      const { updates } = (events[0]?.data ?? {}) as { readonly updates?: unknown }
-      await records.setMetadata(connection, { ...connection.metadata, updates })
+      await records.setMetadata(connection, { ...connection.metadata, updates: events[0]?.data.updates })
       return undefined
     },
   })

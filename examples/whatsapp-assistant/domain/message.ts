@@ -1,5 +1,6 @@
 // `Message` is what a person wrote, whichever provider brought it.
 import type { FlowEvent } from 'sluice'
+import { z } from 'zod'
 import type { Settings } from './settings.ts'
 
 export interface Message {
@@ -23,18 +24,21 @@ export interface ChatMessage extends Message {
   readonly settings: Settings
 }
 
-interface MetaBody {
-  readonly metadata: { readonly phone_number_id: string }
-  readonly contact?: { readonly wa_id?: string }
-  readonly message: {
-    readonly id: string
-    readonly type: string
-    readonly from?: string
-    readonly text?: { readonly body: string }
-    readonly button?: { readonly text: string }
-    readonly interactive?: Readonly<Record<string, unknown>>
-  } & Readonly<Record<string, unknown>>
-}
+/** As much of Meta's webhooks as is read here. */
+const metaBody = z.object({
+  metadata: z.object({ phone_number_id: z.string() }),
+  contact: z.object({ wa_id: z.string().optional() }).optional(),
+  message: z.looseObject({
+    id: z.string(),
+    type: z.string(),
+    from: z.string().optional(),
+    text: z.object({ body: z.string() }).optional(),
+    button: z.object({ text: z.string() }).optional(),
+    interactive: z.record(z.string(), z.unknown()).optional(),
+  }),
+})
+/** The fields of Twilio's form. */
+const twilioFields = z.record(z.string(), z.string().optional())
 
 /** These are about the conversation and need no answer. */
 const WITHOUT_ANSWER: ReadonlySet<string> = new Set(['reaction', 'system', 'unsupported', 'unknown', 'ephemeral'])
@@ -47,12 +51,12 @@ export function toMessage(event: FlowEvent): Message | undefined {
 /** The lane of the person before their message was read. */
 export function senderOf(event: FlowEvent): string | undefined {
   if (event.source === 'whatsapp') return JSON.stringify([event.tenant, event.subject])
-  const { From, To } = event.data as Readonly<Record<string, string | undefined>>
+  const { From, To } = twilioFields.parse(event.data)
   return From === undefined ? undefined : JSON.stringify([event.tenant, To, From])
 }
 
 function fromMeta({ data, subject, time }: FlowEvent): Message | undefined {
-  const { metadata, contact, message } = data as MetaBody
+  const { metadata, contact, message } = metaBody.parse(data)
   if (WITHOUT_ANSWER.has(message.type) || subject === undefined) return undefined
   return {
     channel: 'meta',
@@ -66,7 +70,7 @@ function fromMeta({ data, subject, time }: FlowEvent): Message | undefined {
   }
 }
 
-function textOfMeta(message: MetaBody['message']): string {
+function textOfMeta(message: z.infer<typeof metaBody>['message']): string {
   const { type, text, button, interactive } = message
   if (text !== undefined) return text.body
   if (button !== undefined) return button.text
@@ -86,7 +90,7 @@ function reference(type: string, content: Readonly<Record<string, unknown>>): st
 }
 
 function fromTwilio({ data, tenant = '', time, arrived }: FlowEvent): Message | undefined {
-  const fields = data as Readonly<Record<string, string | undefined>>
+  const fields = twilioFields.parse(data)
   const { MessageSid = '', From = '', To = '', Body = '', NumMedia = '0', DateCreated } = fields
   const media = Array.from({ length: Number(NumMedia) }, (_, n) => {
     const [url, type] = [fields[`MediaUrl${n}`], fields[`MediaContentType${n}`]]
