@@ -177,7 +177,7 @@ function judged({ posts, letters, killed, events, ids, isCalm, warmUp }: Judged)
       killed,
       isHealthy: isHealthy(member.at),
       maxEvents: MAX_EVENTS,
-      saying: member.behaviour === 'chokes' ? /answered 500/ : /\w{5}/,
+      saying: member.behaviour === 'chokes' ? /returned 500/ : /\w{5}/,
     }),
   )
   const begin = plannedOf(warmUp).id

@@ -252,7 +252,12 @@ export const MUTANTS: readonly Mutant[] = [
   // L14, L15, L16, L20, L24
   mutant('a hold is not kept', LANE, 'lane.hold === undefined ? natural', 'true ? natural'),
   mutant('a paused flow is served', TURN, 'if (work.tables.small.getPause(claim.flow) !== undefined) return []', ''),
-  mutant('a purge leaves errors that may quote a purged event', PURGE, 'forgetTexts(work, lane, seqs)', ''),
+  mutant(
+    'a purge leaves errors that may quote a purged event',
+    PURGE,
+    'forgetTexts(work, lane, seqs, work.tables.runs.findByLane(lane, MAX_RUNS_SCANNED))',
+    '',
+  ),
   mutant(
     'a purge ends the live run',
     'store/core/purge.ts',
