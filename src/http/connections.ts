@@ -18,11 +18,13 @@ export interface ConnectionLimiterDependencies {
 
 export interface ConnectionCounts {
   readonly open: number
-  /** The number of connections closed at once since the server started: a bound was reached, and no connection was
-      idle. */
+  /** The number of connections closed at once since the server started: a bound was reached, and no other connection
+      could be closed instead. */
   readonly refused: number
   /** The number of idle connections closed since the server started to make room, longest idle first. */
   readonly closedIdle: number
+  /** The number of connections closed since the server started to make room, while their bodies were still arriving. */
+  readonly closedSlow: number
 }
 
 /** As a share of all connections: above it, a new connection closes the one that is idle longest. */
@@ -38,6 +40,7 @@ export class ConnectionLimiter {
   #openNow = 0
   #refused = 0
   #closedIdle = 0
+  #closedSlow = 0
   #isFull = false
 
   constructor(deps: ConnectionLimiterDependencies) {
@@ -45,7 +48,7 @@ export class ConnectionLimiter {
   }
 
   get counts(): ConnectionCounts {
-    return { open: this.#openNow, refused: this.#refused, closedIdle: this.#closedIdle }
+    return { open: this.#openNow, refused: this.#refused, closedIdle: this.#closedIdle, closedSlow: this.#closedSlow }
   }
 
   /** `follow` observes the requests. Call it after all listeners of the server are set. */
@@ -57,7 +60,7 @@ export class ConnectionLimiter {
   guard(server: Server): void {
     const others = server.listeners('connection')
     server.removeAllListeners('connection').on('connection', (socket: Socket) => {
-      if (!this.#admit(socket) || !this.#makeRoom()) {
+      if (!this.#admit(socket) || !this.#makeRoom(socket)) {
         this.#refused++
         return void socket.destroy()
       }
@@ -92,18 +95,28 @@ export class ConnectionLimiter {
   }
 
   /** `#makeRoom` closes the connection that is idle longest when nearly all are open. Otherwise a few networks at
-      their bounds would keep everybody else out. It returns false if all are open and none of them is idle. */
-  #makeRoom(): boolean {
+      their bounds would keep everybody else out. It returns false if all are open and none can be closed. */
+  #makeRoom(newcomer: Socket): boolean {
     const { total, emit } = this.#deps
     if (this.#openNow < Math.floor(total * CLOSE_IDLE_ABOVE)) return true
     const open = this.#openNow
     if (this.#idle.closeLongest()) this.#closedIdle++
+    else if (open >= total && this.#closeSlowest(newcomer)) this.#closedSlow++
     if (!this.#isFull) {
       this.#isFull = true
       const text = `${open} of ${total} connections are open; each new one closes the one that is idle longest.`
       emit('alert.raised', { alert: 'connections', text })
     }
     return this.#openNow < total
+  }
+
+  /** `#closeSlowest` takes the connection from the network with the most, and from no network that has fewer than the
+      newcomer's would have: senders of slow bodies make room for others, and never others for them. */
+  #closeSlowest({ remoteAddress }: Socket): boolean {
+    const own = toNetwork(remoteAddress ?? '')
+    let [largest, most] = [own, this.#open.get(own) ?? 0]
+    for (const [network, open] of this.#open) if (open > most) [largest, most] = [network, open]
+    return this.#idle.closeSlowest((socket) => toNetwork(socket.remoteAddress ?? '') === largest)
   }
 
   #release(network: string): void {

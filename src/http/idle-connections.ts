@@ -1,5 +1,6 @@
-// `IdleConnections` finds connections without an active request, the longest idle first. A connection is idle from the
-// moment it is accepted: a sender that has not finished its TLS handshake or its headers has no request yet.
+// `IdleConnections` finds connections that can be closed to make room: those without an active request, the longest idle
+// first, and those that are still receiving a body, the oldest request first. A connection is idle from the moment it is
+// accepted: a sender that has not finished its TLS handshake or its headers has no request yet.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
@@ -9,6 +10,8 @@ export class IdleConnections {
   readonly #leave = new WeakMap<Socket, () => void>()
   /** The number of active requests: a sender may send the next one before the first has its response. */
   readonly #requests = new Map<Socket, number>()
+  /** The request of each busy connection, in the order in which the requests began. */
+  readonly #receiving = new Map<Socket, IncomingMessage>()
   /** The accepted socket of each connection, by `connectionId`. With TLS, requests come from another socket that
       wraps it. */
   readonly #accepted = new Map<string, Socket>()
@@ -16,9 +19,9 @@ export class IdleConnections {
   /** `follow` must come after all other listeners of the server, because one of them replaces its predecessors. */
   follow(server: Server): void {
     server.on('secureConnection', (socket: Socket) => this.#onSecured(socket))
-    server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-      this.#onRequest(socket)
-      response.once('close', () => this.#onResponse(socket))
+    server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+      this.#onRequest(request)
+      response.once('close', () => this.#onResponse(request.socket))
     })
   }
 
@@ -31,6 +34,7 @@ export class IdleConnections {
     socket.once('close', () => {
       this.#idle.delete(socket)
       this.#requests.delete(socket)
+      this.#receiving.delete(socket)
       if (this.#accepted.get(end) === socket) this.#accepted.delete(end)
     })
   }
@@ -40,11 +44,27 @@ export class IdleConnections {
     for (const socket of this.#idle) {
       this.#idle.delete(socket)
       if (socket.destroyed) continue
-      this.#leave.get(socket)?.()
-      socket.destroy()
+      this.#close(socket)
       return true
     }
     return false
+  }
+
+  /** `closeSlowest` closes the connection whose body has been arriving for longest, of those that match. It returns
+      false if there is none. */
+  closeSlowest(matches: (socket: Socket) => boolean): boolean {
+    for (const [socket, request] of this.#receiving) {
+      if (socket.destroyed || request.complete || !matches(socket)) continue
+      this.#receiving.delete(socket)
+      this.#close(socket)
+      return true
+    }
+    return false
+  }
+
+  #close(socket: Socket): void {
+    this.#leave.get(socket)?.()
+    socket.destroy()
   }
 
   #onSecured(socket: Socket): void {
@@ -55,8 +75,11 @@ export class IdleConnections {
     this.track(socket, () => this.#leave.get(accepted)?.())
   }
 
-  #onRequest(socket: Socket): void {
+  #onRequest(request: IncomingMessage): void {
+    const { socket } = request
     this.#idle.delete(socket)
+    this.#receiving.delete(socket)
+    this.#receiving.set(socket, request)
     this.#requests.set(socket, (this.#requests.get(socket) ?? 0) + 1)
   }
 
@@ -64,6 +87,7 @@ export class IdleConnections {
     const left = (this.#requests.get(socket) ?? 0) - 1
     if (left > 0) return void this.#requests.set(socket, left)
     this.#requests.delete(socket)
+    this.#receiving.delete(socket)
     if (!socket.destroyed) this.#idle.add(socket)
   }
 }

@@ -49,7 +49,7 @@ describe('connections of one address', () => {
       expect(await ask(further)).toBe(0)
       expect(further.text).toBe('')
     }
-    expect(connections()).toEqual({ open: 3, refused: 5, closedIdle: 0 })
+    expect(connections()).toEqual({ open: 3, refused: 5, closedIdle: 0, closedSlow: 0 })
     for (const wire of wires) expect(await ask(wire)).toBe(202)
     expect(await eventsIn(store)).toHaveLength(6)
   })
@@ -60,7 +60,7 @@ describe('connections of one address', () => {
     await until(() => connections().open === 1_000)
     expect(await ask(new Wire(port))).toBe(0)
     expect(await ask(wires[0] as Wire)).toBe(202)
-    expect(connections()).toEqual({ open: 1_000, refused: 1, closedIdle: 0 })
+    expect(connections()).toEqual({ open: 1_000, refused: 1, closedIdle: 0, closedSlow: 0 })
   })
 
   it('free their place when they close, in any way', async () => {
@@ -124,7 +124,7 @@ describe('connections of one address', () => {
   it('of a listed proxy are unbounded', async () => {
     const { port, connections } = await listening({ connectionsPerAddress: 2, trustProxy: ['127.0.0.0/8'] })
     await asked(port, 10)
-    expect(connections()).toEqual({ open: 10, refused: 0, closedIdle: 0 })
+    expect(connections()).toEqual({ open: 10, refused: 0, closedIdle: 0, closedSlow: 0 })
   })
 
   it('are bounded even if another proxy is listed', async () => {
@@ -176,7 +176,7 @@ describe('an address', () => {
     expect(first.map(({ destroyed }) => destroyed)).toEqual([false, false, true])
     expect(arrive('192.0.2.2').destroyed).toBe(false)
     expect(heard).toHaveLength(3)
-    expect(counts()).toEqual({ open: 3, refused: 1, closedIdle: 0 })
+    expect(counts()).toEqual({ open: 3, refused: 1, closedIdle: 0, closedSlow: 0 })
   })
 
   it('of IPv6 counts as its whole network, and one of IPv4 is the same in each spelling', () => {
@@ -193,7 +193,7 @@ describe('an address', () => {
       const sockets = [arrive('192.0.2.1'), arrive('192.0.2.99'), arrive('192.0.2.99'), arrive('192.0.2.99')]
       await Promise.all(sockets.map((socket) => once(socket.destroy(), 'close')))
     }
-    expect(counts()).toEqual({ open: 0, refused: 0, closedIdle: 0 })
+    expect(counts()).toEqual({ open: 0, refused: 0, closedIdle: 0, closedSlow: 0 })
   })
 })
 

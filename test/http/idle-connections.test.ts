@@ -51,7 +51,7 @@ describe('R4 near the maximum number of connections', () => {
     const [further] = await idle(port, 1)
     await wires[1]?.closed
     await until(() => connections().open === 9)
-    expect(connections()).toEqual({ open: 9, refused: 0, closedIdle: 1 })
+    expect(connections()).toEqual({ open: 9, refused: 0, closedIdle: 1, closedSlow: 0 })
     for (const wire of [...wires.slice(2), wires[0], further]) expect(await ask(wire as Wire)).toBe(200)
   })
 
@@ -60,7 +60,7 @@ describe('R4 near the maximum number of connections', () => {
     for (let network = 1; network <= 10; network++) await idle(port, 3, `127.0.1.${network}`)
     await idle(port, 3, '127.0.2.1')
     await until(() => connections().open === 27)
-    expect(connections()).toEqual({ open: 27, refused: 0, closedIdle: 6 })
+    expect(connections()).toEqual({ open: 27, refused: 0, closedIdle: 6, closedSlow: 0 })
   })
 
   it('a connection that has sent nothing, or only a part of its headers, counts as idle', async () => {
@@ -114,8 +114,41 @@ describe('R4 near the maximum number of connections', () => {
     await askTls(await greeted())
     await ended
     await until(() => connections().open === 9)
-    expect(connections()).toEqual({ open: 9, refused: 0, closedIdle: 2 })
+    expect(connections()).toEqual({ open: 9, refused: 0, closedIdle: 2, closedSlow: 0 })
     for (const socket of sockets.slice(1)) await askTls(socket)
+  })
+
+  it('ten networks that send bodies slowly keep nobody out: the one with most connections loses its slowest body', async () => {
+    const { port, connections } = await servedWith(30, { listen: { connectionsPerAddress: 3 } })
+    const slow: Wire[] = []
+    for (let network = 1; network <= 10; network++) {
+      for (let n = 0; n < 3; n++) {
+        const wire = new Wire(port, `127.0.1.${network}`).write(BEGUN)
+        await wire.answers()
+        slow.push(wire)
+      }
+    }
+    expect(connections()).toEqual({ open: 30, refused: 0, closedIdle: 0, closedSlow: 0 })
+    await idle(port, 1, '127.0.2.1')
+    await slow[0]?.closed
+    expect(connections()).toMatchObject({ refused: 0, closedIdle: 0, closedSlow: 1 })
+    // The other requests go on.
+    for (const wire of slow.slice(1)) {
+      await wire.write('{"a":"b"}').answers(2)
+      expect(wire.status).toBe(401)
+    }
+  })
+
+  it('a network does not make room for itself at the cost of one with fewer connections', async () => {
+    const { port, connections } = await servedWith(10)
+    const one = new Wire(port, '127.0.1.1').write(BEGUN)
+    await one.answers()
+    for (let n = 0; n < 9; n++) await new Wire(port, '127.0.1.2').write(BEGUN).answers()
+    await new Wire(port, '127.0.1.2').write(BEGUN).answers()
+    expect(connections()).toEqual({ open: 10, refused: 0, closedIdle: 0, closedSlow: 1 })
+    // A third network with as many connections as all others would only change who is kept out.
+    await one.write('{"a":"b"}').answers(2)
+    expect(one.status).toBe(401)
   })
 
   it('an alert reports it once, until fewer connections are open', async () => {
