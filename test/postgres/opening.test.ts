@@ -5,7 +5,7 @@ import { afterEach, describe, expect, inject, onTestFinished, test, vi } from 'v
 import { createEventToStore } from '../conformance/builders.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
-import { connect } from '../../src/store/postgres/connections.ts'
+import { buildSessionSql, connect } from '../../src/store/postgres/connections.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { freePort } from '../free-port.ts'
 import { transactionPooler } from './transaction-pooler.ts'
@@ -154,6 +154,28 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
       expect(rows).toEqual([{ found: false }])
     },
   )
+
+  test
+    .skipIf(server === 'PostgreSQL of DATABASE_URL')
+    .each(
+      (['used last', 'rested longest'] as const).flatMap((order) =>
+        [1, 2, 3, 5].map((sessions) => ({ order, sessions })),
+      ),
+    )('a pooler with $sessions sessions that all keep our settings is rejected; next: $order', async (scene) => {
+    const pooler = await transactionPooler(tcpUrl, scene.order)
+    onTestFinished(() => pooler.close())
+    const clients = Array.from({ length: scene.sessions }, () => new pg.Client({ connectionString: pooler.url }))
+    for (const client of clients) {
+      await client.connect()
+      await client.query('begin')
+      await client.query(buildSessionSql({ schema: 'public', acceptLoss: true }))
+    }
+    for (const client of clients) await client.query('commit')
+    for (const client of clients) await client.end()
+    await expect(openPostgresStore({ url: pooler.url, schema: schema(), acceptLoss: true })).rejects.toMatchObject({
+      code: 'STORE_POOLER_UNSUPPORTED',
+    })
+  })
 
   test('row types that a release lacks are created, and those of another release stay', async () => {
     const name = schema()

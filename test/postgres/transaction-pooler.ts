@@ -1,8 +1,10 @@
-// Simulates a pooler in transaction mode: each transaction gets a session, the one that was used last first, and settings of a
-// session stay for its next client.
+// Simulates a pooler in transaction mode: each transaction gets a free session, and settings of a session stay for its next
+// client. The next session is the one that was used last, or the one that rested longest (round robin).
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { listenInPlaceOf } from './proxy-address.ts'
+
+export type PoolerOrder = 'used last' | 'rested longest'
 
 export interface TransactionPooler {
   readonly url: string
@@ -10,14 +12,15 @@ export interface TransactionPooler {
 }
 
 /** For a server that asks for a plain-text password. */
-export async function transactionPooler(url: string): Promise<TransactionPooler> {
+export async function transactionPooler(url: string, order: PoolerOrder = 'used last'): Promise<TransactionPooler> {
   const sessions: Session[] = []
+  const take = (): Session | undefined => (order === 'used last' ? sessions.pop() : sessions.shift())
   const clients = new Set<Socket>()
   const server = createServer((socket) => {
     clients.add(socket)
     socket.on('error', () => {})
     // The session ends when the client ends.
-    serve(socket, sessions, () => loggedIn(new URL(url))).catch(() => {})
+    serve(socket, { take, sessions }, () => loggedIn(new URL(url))).catch(() => {})
   })
   return {
     url: await listenInPlaceOf(url, server),
@@ -35,6 +38,11 @@ interface Session {
   readonly answers: AsyncGenerator<Message>
 }
 
+interface Free {
+  readonly sessions: Session[]
+  take(): Session | undefined
+}
+
 interface Message {
   readonly type: string
   readonly bytes: Buffer
@@ -43,7 +51,7 @@ interface Message {
 const LENGTH = 4
 const PROTOCOL = 196_608
 
-async function serve(client: Socket, free: Session[], login: () => Promise<Session>): Promise<void> {
+async function serve(client: Socket, free: Free, login: () => Promise<Session>): Promise<void> {
   const said = messages(client, true)
   await said.next()
   client.write(Buffer.concat([message('R', int(0)), message('Z', Buffer.from('I'))]))
@@ -54,12 +62,12 @@ async function serve(client: Socket, free: Session[], login: () => Promise<Sessi
     asked.push(bytes)
     // Only then does the server send a reply.
     if (type !== 'S' && type !== 'Q') continue
-    session ??= free.pop() ?? (await login())
+    session ??= free.take() ?? (await login())
     session.socket.write(Buffer.concat(asked))
     asked = []
     const last = await passedOn(session, client)
     if (last.bytes.at(-1) !== 'I'.charCodeAt(0)) continue
-    free.push(session)
+    free.sessions.push(session)
     session = undefined
   }
 }
