@@ -110,12 +110,13 @@ export class ConnectionLimiter {
     return this.#openNow < total
   }
 
-  /** `#closeSlowest` takes the connection from the network with the most, and from no network that has fewer than the
-      newcomer's would have: senders of slow bodies make room for others, and never others for them. */
+  /** `#closeSlowest` takes the connection from the network with the most, unless that is the newcomer's own: senders of
+      slow bodies make room for others, and never others for them. */
   #closeSlowest({ remoteAddress }: Socket): boolean {
     const own = toNetwork(remoteAddress ?? '')
     let [largest, most] = [own, this.#open.get(own) ?? 0]
     for (const [network, open] of this.#open) if (open > most) [largest, most] = [network, open]
+    if (largest === own) return false
     return this.#idle.closeSlowest((socket) => toNetwork(socket.remoteAddress ?? '') === largest)
   }
 

@@ -20,8 +20,10 @@ export class IdleConnections {
   follow(server: Server): void {
     server.on('secureConnection', (socket: Socket) => this.#onSecured(socket))
     server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-      this.#onRequest(request)
-      response.once('close', () => this.#onResponse(request.socket))
+      // Read now: a request that has ended may have lost its socket.
+      const { socket } = request
+      this.#onRequest(socket, request)
+      response.once('close', () => this.#onResponse(socket))
     })
   }
 
@@ -75,8 +77,7 @@ export class IdleConnections {
     this.track(socket, () => this.#leave.get(accepted)?.())
   }
 
-  #onRequest(request: IncomingMessage): void {
-    const { socket } = request
+  #onRequest(socket: Socket, request: IncomingMessage): void {
     this.#idle.delete(socket)
     this.#receiving.delete(socket)
     this.#receiving.set(socket, request)
