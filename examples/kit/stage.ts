@@ -98,6 +98,21 @@ export class Stage<World> {
     return this.#host.url()
   }
 
+  /** The address of a stand-in. */
+  url(standIn: string): string {
+    return urlOf(this.#urls, standIn)
+  }
+
+  /** The address of the store, for an app that has tables of its own beside it. */
+  get store(): string {
+    return this.#options.store
+  }
+
+  /** Wraps a client of real I/O that a scenario uses, so that virtual time stands still while its calls are pending. */
+  watch<T extends object>(client: T): T {
+    return this.#host.watch(client)
+  }
+
   /** Sends a request to the app, e.g. a webhook to `/in/<source>`. */
   get send(): Send {
     return this.#host.send
@@ -167,8 +182,8 @@ export class Stage<World> {
       env: this.#env,
       clock: this.clock,
       options: { ...QUIET, ...options, ...this.#example.options },
-      url: (name) => urlOf(this.#urls, name),
-      watch: (client) => this.#host.watch(client),
+      url: (name) => this.url(name),
+      watch: (client) => this.watch(client),
     })
     app.onAny((name, what) => {
       if (this.#emitted.push({ name, what }) > MOST_EMITTED) this.#emitted.shift()
