@@ -50,7 +50,7 @@ export interface SluiceOptions {
    * The key that encrypts secrets and payloads at rest: 32 random bytes as base64. With a list of keys, the first one encrypts and all of them
    * decrypt. Default: the variable SLUICE_ENCRYPTION_KEY.
    */
-  readonly encryptionKey?: string | readonly string[]
+  readonly encryptionKey?: string | readonly string[] | undefined
   /** The maximum rate of requests from one address, per process (default 1,000 per minute). */
   readonly addressRate?: { readonly rate: number; readonly per: Duration }
   /** Whether /metrics needs no key. By default it needs one, like the API. */

@@ -15,14 +15,14 @@ import { parseBinaryEvent, parseStructuredEvent } from './cloud-event-attributes
 import { parseAuthorization, credentialsFault } from './credentials.ts'
 import { refuseHandshake } from './handshake.ts'
 import { readElements, isArraySlice, parseJsonSlice } from './json-slices.ts'
-import { notUnderstood, parseSecrets, refusal, signJson } from './signature.ts'
+import { notUnderstood, parseSecrets, refusal, signJson, type Secrets } from './signature.ts'
 
 /** The part of another source that verifies requests. */
 type SourceProof = Pick<Source, 'secrets' | 'verify' | 'dedupeFor' | 'tolerance' | 'sign'>
 
 export interface CloudEventsOptions {
   /** Sent as `Authorization: Bearer …` or, as the webhook standard also requires, as `access_token` in the query. */
-  readonly token?: string | readonly string[]
+  readonly token?: Secrets
   /** Instead of `token`: another source that verifies, e.g. `hmac({ … })` or `basic({ … })`; or 'none'. */
   readonly verify?: 'none' | SourceProof
   /** The origins that the handshake allows, e.g. 'eventgrid.azure.net'. Without this option, no handshake succeeds. */

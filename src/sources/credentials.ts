@@ -3,11 +3,11 @@
 import type { ReceivedRequest, Refusal, SignedRequest, Source } from '../receive/source.ts'
 import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import { createNamedSource, NAMING_OPTIONS, signNamed, type NamedSourceOptions } from './event-names.ts'
-import { isSameSecret, refusal, parseSecrets } from './signature.ts'
+import { isSameSecret, refusal, parseSecrets, type Secrets } from './signature.ts'
 
 export interface BearerOptions extends NamedSourceOptions {
   /** The token. */
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
 }
 
 export function bearer(options: BearerOptions): Source {
@@ -23,7 +23,7 @@ export function bearer(options: BearerOptions): Source {
 export interface BasicOptions extends NamedSourceOptions {
   readonly username: string
   /** The password. */
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
 }
 
 export function basic(options: BasicOptions): Source {
@@ -45,7 +45,7 @@ export function basic(options: BasicOptions): Source {
 
 export interface ApiKeyOptions extends NamedSourceOptions {
   /** The key. */
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
   /** The default is `x-api-key`. */
   readonly header?: string
   /** A query parameter instead of a header. URLs end up in logs, so a header is better. */

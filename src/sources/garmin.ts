@@ -15,11 +15,11 @@ import {
   parseJsonSlice,
   type JsonSlice,
 } from './json-slices.ts'
-import { formatSeconds, notUnderstood, refusal, signJson } from './signature.ts'
+import { formatSeconds, notUnderstood, refusal, signJson, type Secrets } from './signature.ts'
 
 export interface GarminOptions {
   /** The consumer key of the app. Garmin sends it with each request, and sends no other proof. */
-  readonly clientId: string | readonly string[]
+  readonly clientId: Secrets
   /** The addresses and networks that may send. Garmin publishes none. Without this option, all may send. */
   readonly addresses?: readonly string[]
   /** In bytes. The default is 10 MB; the maximum is 100 MB, which Garmin requires for pushed activity details. */

@@ -3,10 +3,10 @@ import { assertKnownOptions } from '../validate/options.ts'
 import type { SignRequest, ParseEvents, ReceivedRequest, Source } from '../receive/source.ts'
 import { isObject, parseJson, type Json } from './json-body.ts'
 import { toName } from './event-names.ts'
-import { createBodySignature, notUnderstood, parseSecrets, signJson } from './signature.ts'
+import { createBodySignature, notUnderstood, parseSecrets, signJson, type Secrets } from './signature.ts'
 
 export interface GithubOptions {
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
 }
 
 const FORM = Buffer.from('payload=')

@@ -21,12 +21,13 @@ import {
   parseTolerance,
   missingSignature,
   type Algorithm,
+  type Secrets,
 } from './signature.ts'
 import { createSignedContent, type SignedContent } from './signed-content.ts'
 
 /** With a `timestamp`, `id` defaults to the signature. */
 export interface HmacOptions extends NamedSourceOptions {
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
   /** The header of the signature. */
   readonly header: string
   /** The default is 'sha256'. */

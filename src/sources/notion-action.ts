@@ -4,12 +4,12 @@ import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import type { ParseEvents, Source } from '../receive/source.ts'
 import { credentialsFault, parseHeaderSecrets } from './credentials.ts'
 import { isObjectSlice, readMembers, buildObject, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
-import { notUnderstood, signJson } from './signature.ts'
+import { notUnderstood, signJson, type Secrets } from './signature.ts'
 
 export interface NotionActionOptions {
   /** The name of the header configured in the action. */
   readonly header: string
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
 }
 
 export function notionAction(options: NotionActionOptions): Source {

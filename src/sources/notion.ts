@@ -5,12 +5,12 @@ import type { SignRequest, ParseEvents, HandshakeResult, ReceivedRequest, Source
 import { parseTimestamp } from './event-names.ts'
 import { refuseHandshake } from './handshake.ts'
 import { readMembers, buildObject, readText, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
-import { createBodySignature, notUnderstood, parseSecrets, signJson } from './signature.ts'
+import { createBodySignature, notUnderstood, parseSecrets, signJson, type Secrets } from './signature.ts'
 
 export interface NotionOptions {
   /** The verification token. Without this option, the handshake brings the token, and the source accepts nothing
       else before it. */
-  readonly secret?: string | readonly string[]
+  readonly secret?: Secrets
 }
 
 const HEADER = 'x-notion-signature'

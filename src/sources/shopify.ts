@@ -12,11 +12,12 @@ import {
   notUnderstood,
   parseSecrets,
   signJson,
+  type Secrets,
 } from './signature.ts'
 
 export interface ShopifyOptions {
   /** For an hour after a rotation, Shopify signs with both secrets: pass both. */
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
 }
 
 const MAC = { algorithm: 'sha256', encoding: 'base64' } as const

@@ -156,6 +156,12 @@ export const WRONG_SIGNATURE: Refusal = refusal(
   'Compare the secret with that of the sender, and make sure that nothing in between changes the body.',
 )
 
+/**
+ * `Secrets` is one secret, or several during a rotation. The type accepts `undefined`, so that `process.env.SECRET` needs no
+ * cast; a source whose secret is undefined does not start.
+ */
+export type Secrets = string | readonly string[] | undefined
+
 /** `parseSecrets` rejects a missing secret: a source without a secret does not start (R3). */
 export function parseSecrets(scheme: string, secret: unknown, option = 'secret'): readonly string[] {
   const list: readonly unknown[] = Array.isArray(secret) ? secret : [secret]

@@ -26,11 +26,12 @@ import {
   parseTolerance,
   signJson,
   timestampFault,
+  type Secrets,
 } from './signature.ts'
 
 export interface SlackOptions {
   /** The signing secret of the app. */
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
   readonly tolerance?: Duration
 }
 

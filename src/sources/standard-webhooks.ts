@@ -23,11 +23,12 @@ import {
   refusal,
   signJson,
   timestampFault,
+  type Secrets,
 } from './signature.ts'
 
 export interface StandardWebhooksOptions extends Omit<NamingOptions, 'id'> {
   /** `whsec_…`, or `whpk_…`, the public key of a sender that signs with ed25519. */
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
   readonly tolerance?: Duration
 }
 

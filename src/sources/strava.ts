@@ -25,15 +25,16 @@ import {
   parseTimedSignature,
   signJson,
   timedSignatureFault,
+  type Secrets,
 } from './signature.ts'
 
 export interface StravaOptions {
   /** The token that was passed to Strava when the subscription was created. */
-  readonly verifyToken: string | readonly string[]
+  readonly verifyToken: Secrets
   /** The id that Strava returned for the subscription. */
   readonly subscriptionId: number | string
   /** If set, every event must carry a signature by it. */
-  readonly secret?: string | readonly string[]
+  readonly secret?: Secrets
 }
 
 const HEADER = 'x-strava-signature'

@@ -15,10 +15,11 @@ import {
   parseTolerance,
   signJson,
   timedSignatureFault,
+  type Secrets,
 } from './signature.ts'
 
 export interface StripeOptions {
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
   readonly tolerance?: Duration
 }
 

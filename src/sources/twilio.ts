@@ -13,12 +13,13 @@ import {
   refusal,
   parseSecrets,
   missingSignature,
+  type Secrets,
 } from './signature.ts'
 import { parseTwilioEvents } from './twilio-events.ts'
 
 export interface TwilioOptions {
   /** The auth token of the account. */
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
   /** The address as configured at Twilio, without query. Set it behind a proxy that is not in `trustProxy`. */
   readonly url?: string
   /** The response. The default is `<Response></Response>`, which ends a call. */

@@ -6,13 +6,13 @@ import type { SignRequest, ParseEvents, Source, SourceEvent } from '../receive/s
 import { parseUnixSeconds } from './event-names.ts'
 import { createHubHandshake } from './handshake.ts'
 import { readElements, readMembers, buildObject, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
-import { createBodySignature, formatSeconds, notUnderstood, parseSecrets, signJson } from './signature.ts'
+import { createBodySignature, formatSeconds, notUnderstood, parseSecrets, signJson, type Secrets } from './signature.ts'
 
 export interface WhatsappOptions {
   /** The app secret of the Meta app. */
-  readonly secret: string | readonly string[]
+  readonly secret: Secrets
   /** The token entered in Meta's form beside the address. */
-  readonly verifyToken: string | readonly string[]
+  readonly verifyToken: Secrets
 }
 
 const SIGNATURE = createBodySignature('x-hub-signature-256', {

@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -72,14 +72,11 @@ describe('documents', () => {
     ['docs/flows.md', 'examples/rank-tasks.ts'],
     ['docs/flows.md', 'examples/typed-events.ts'],
     ['docs/receiving.md', 'examples/receive-github.ts'],
-  ])('the example of %s is %s, and prints what the document says', async (document, example) => {
-    const text = await read(document)
-    expect(text).toContain(await quoted(example))
-    expect(text).toContain(`It prints:\n\n\`\`\`\n${await printed(example)}\`\`\``)
+  ])('the example of %s, %s, prints what the document says', async (document, example) => {
+    expect(await read(document)).toContain(`It prints:\n\n\`\`\`\n${await printed(example)}\`\`\``)
   })
 
-  it('the example of the README is the file, and it builds after the pushes that it receives', async () => {
-    expect(await read('README.md')).toContain(await quoted('examples/quick-start.ts'))
+  it('the example of the README builds after the pushes that it receives', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-quick-start-'))
     const file = fileURLToPath(new URL('examples/quick-start.ts', root))
     const env = { ...process.env, PORT: '0', GITHUB_SECRET: 'quick' }
@@ -100,27 +97,6 @@ describe('documents', () => {
       if (built === 2) return
     }
     throw new Error('The example ended before it had built both pushes.')
-  })
-
-  it("the example of vendors' types in docs/flows.md is the file, which the compiler checks", async () => {
-    expect(await read('docs/flows.md')).toContain(await quoted('examples/vendor-types.ts'))
-  })
-
-  it('the example of docs/testing.md is the file, which is one of the tests', async () => {
-    expect(await read('docs/testing.md')).toContain(await quoted('examples/test-your-flow.test.ts'))
-  })
-
-  it('the template of examples/kit/README.md is the files of examples/hello, which are run by a test', async () => {
-    const text = await read('examples/kit/README.md')
-    for (const one of ['sluice.config.ts', 'main.ts', 'test/scenarios.test.ts'])
-      expect(text).toContain(await quoted(`examples/hello/${one}`))
-  })
-
-  it('the examples of docs/postgres.md are the files, which a test runs', async () => {
-    const text = await read('docs/postgres.md')
-    for (const one of ['outbox.sql', 'outbox-kysely.ts', 'outbox-drizzle.ts', 'outbox-pg.ts']) {
-      expect(text).toContain(await quoted(`examples/${one}`))
-    }
   })
 
   it('links of the documents lead to existing files', async () => {
@@ -167,12 +143,6 @@ async function push(url: string, delivery: string): Promise<number> {
 
 function namesIn(cell: string): readonly string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? '')
-}
-
-/** The file as a document quotes it: without its first line. */
-async function quoted(file: string): Promise<string> {
-  const example = (await read(file)).split('\n').slice(1).join('\n')
-  return `<!-- ${file} -->\n\n\`\`\`${extname(file).slice(1)}\n${example}\`\`\``
 }
 
 async function printed(file: string): Promise<string> {

@@ -1,6 +1,6 @@
 // Tests `app.fetch` inside Express, Hono, a Next.js route handler and plain node:http, with the very snippets of the docs.
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,8 +10,6 @@ import { openStore, type Sluice } from '../../src/index.ts'
 import { bytesOf, eventsIn, githubHeaders, problemOf, SECRET, textOf } from '../receive/scene.ts'
 import { Wire } from './rig.ts'
 
-const FOLDER = new URL('./frameworks/', import.meta.url)
-const PAGE = readFileSync(new URL('../../docs/frameworks.md', import.meta.url), 'utf8')
 /** Parsing and serializing this text again gives other bytes. */
 const BODY = '{ "text":"é\\u00e9👍" ,\r\n "n":12345678901234567890, "n":1.0 }\n'
 
@@ -163,20 +161,5 @@ describe('what was stored', () => {
     const bodies = (await eventsIn(store)).map(({ body }) => textOf(body))
     await store.close()
     expect(bodies).toEqual(Array.from({ length: 5 }, () => BODY))
-  })
-})
-
-describe('docs/frameworks.md', () => {
-  it.each(readdirSync(FOLDER))('quotes %s', (file) => {
-    const [, ...lines] = readFileSync(new URL(file, FOLDER), 'utf8').split('\n')
-    const code = lines
-      .join('\n')
-      .replace("'../../../src/index.ts'", "'sluice'")
-      .replace("'../../../src/sources/index.ts'", "'sluice/sources'")
-    expect(PAGE).toContain(`<!-- test/http/frameworks/${file} -->\n\n\`\`\`ts\n${code}\`\`\``)
-  })
-
-  it('quotes no other code', () => {
-    expect(PAGE.match(/^```ts$/gm)).toHaveLength(readdirSync(FOLDER).length)
   })
 })

@@ -88,7 +88,7 @@ describe('notion', () => {
   })
 
   test('an undefined secret is not the same as an omitted one: the source does not start', () => {
-    expect(() => notion({ secret: undefined } as never)).toThrow(/CONFIG_INVALID: notion: secret/)
+    expect(() => notion({ secret: undefined })).toThrow(/CONFIG_INVALID: notion: secret/)
     expect(() => notion({ token: TOKEN } as never)).toThrow(/token is not an option/)
   })
 

@@ -115,6 +115,6 @@ describe('strava', () => {
       { secret: undefined },
       { key: 1 },
     ]
-    for (const one of bad) expect(() => strava({ ...OPTIONS, ...one } as never)).toThrow(/CONFIG_INVALID: strava: /)
+    for (const one of bad) expect(() => strava({ ...OPTIONS, ...one })).toThrow(/CONFIG_INVALID: strava: /)
   })
 })

@@ -167,7 +167,7 @@ describe('whatsapp', () => {
   test('invalid options are rejected', () => {
     const bad = [{ secret: '' }, { verifyToken: ' ' }, { verifyToken: undefined }, { token: 'x' }]
     for (const one of bad) {
-      expect(() => whatsapp({ secret: 's', verifyToken: 't', ...one } as never)).toThrow(/CONFIG_INVALID: whatsapp: /)
+      expect(() => whatsapp({ secret: 's', verifyToken: 't', ...one })).toThrow(/CONFIG_INVALID: whatsapp: /)
     }
   })
 })
