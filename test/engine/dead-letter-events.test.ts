@@ -65,6 +65,21 @@ describe.each(STORES)('sluice/run.dead on %s', (store) => {
     expect(await storedNews(t.app)).toEqual([])
   })
 
+  test.each([
+    ['flow', 'run.dead', true],
+    ['flow', 'sluice/*', true],
+    ['delivery', 'sluice/run.dead', true],
+    ['delivery', 'run.dead', false],
+    ['delivery', '**', false],
+  ])('a %s on %s is a taker: %s', async (kind, on, isTaker) => {
+    const t = await play(store, (app) =>
+      kind === 'flow' ? withNews(app, on) : withFailing(app).delivery('news', { on }),
+    )
+    await sendNow(t, ping('ada'))
+    await soon(t)
+    expect(await storedNews(t.app)).toEqual(isTaker ? ['run.dead'] : [])
+  })
+
   test('each death of a retried dead letter is another event', async () => {
     const t = await play(store, withNews)
     await sendNow(t, ping('ada'))
