@@ -82,7 +82,8 @@ export const alerts: {
   readonly latency: WindowedThresholdCondition<Duration>
   readonly failureRate: WindowedThresholdCondition<number>
   readonly depth: ThresholdCondition<number>
-  readonly oldest: ThresholdCondition<Duration>
+  /** With `paused`, lanes of paused flows count as well. */
+  readonly oldest: (options?: { readonly above?: Duration; readonly paused?: boolean }) => AlertCondition
   readonly storeBytes: ThresholdCondition<number>
   readonly diskFull: ThresholdCondition<number>
   readonly limitStarving: ThresholdCondition<Duration>
@@ -112,9 +113,12 @@ export const alerts: {
   depth: ({ above = 100 } = {}) => {
     return ({ depth }) => depth > above && `${depth} lanes are ready and wait.`
   },
-  oldest: ({ above = '5m' } = {}) => {
+  oldest: ({ above = '5m', paused = false } = {}) => {
     const most = parseDuration(above, 'alerts.oldest.above')
-    return ({ oldest }) => oldest > most && `The first ready lane has been due for ${formatSeconds(oldest)}.`
+    return ({ oldest, oldestPaused }) => {
+      const longest = paused ? Math.max(oldest, oldestPaused) : oldest
+      return longest > most && `The first ready lane has been due for ${formatSeconds(longest)}.`
+    }
   },
   storeBytes: ({ above } = {}) => {
     // Retention removes finished work above keep.bytes, so a small excess is normal.

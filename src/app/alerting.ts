@@ -9,7 +9,7 @@ import { createAlertRule, Alerts, parseAlertWindow, type AlertOptions } from '..
 import { countAll } from '../admin/pages.ts'
 import { collectStats, computeWindowStats, type CollectedStats, type StatsDependencies } from '../admin/stats.ts'
 import type { Publisher } from '../publish/publisher.ts'
-import type { Store } from '../store/contract/index.ts'
+import type { StatsReply, Store } from '../store/contract/index.ts'
 import { createAlertTask, createStaleAlertTask, type AlertTaskDependencies } from '../maintain/alerts.ts'
 import type { MaintenanceTask } from '../maintain/maintenance.ts'
 
@@ -61,6 +61,7 @@ export class Alerting {
     const [stats, collected] = await Promise.all([store.stats(), collectStats(this.#deps.stats, DAY)])
     const { now } = stats
     const active = stats.flows.filter(({ paused }) => paused === undefined)
+    const longestDue = (flows: StatsReply['flows']): Millis => Math.max(0, ...flows.map(({ due = now }) => now - due))
     const { p95, failureRate } = toAlertWindow(collected, DAY)
     return {
       now,
@@ -69,7 +70,8 @@ export class Alerting {
       over: (window: Duration) => toAlertWindow(collected, parseAlertWindow(window, 'over')),
       deadLetters: await countAll(store, { kind: 'dead', filter: { from: now - DAY } }),
       depth: active.reduce((total, { flow }) => total + (collected.depths.flows.get(flow)?.lanes.ready ?? 0), 0),
-      oldest: Math.max(0, ...active.map(({ due = now }) => now - due)),
+      oldest: longestDue(active),
+      oldestPaused: longestDue(stats.flows.filter(({ paused }) => paused !== undefined)),
       storeBytes: stats.bytes,
       diskUsed: await storeHandle.diskUsed(),
       keepBytes,

@@ -243,13 +243,13 @@ export class Endpoints {
     return proven
   }
 
-  /** `test` sends one signed test event to this endpoint alone, even if it is paused or disabled. */
-  async test(id: string): Promise<TestResult> {
+  /** `test` sends one signed test event to this endpoint alone, even if it is paused or disabled. `data` replaces its data. */
+  async test(id: string, { data }: { readonly data?: object } = {}): Promise<TestResult> {
     const target = await this.#getTarget(id)
     if (target.endpoint.proof === 'pending') {
       throw new SluiceError('CONFLICT', `Endpoint ${id} is not proven and gets no event before the proof.`)
     }
-    return sendTestEvent(this.#deps.sender, target)
+    return sendTestEvent(this.#deps.sender, target, data)
   }
 
   /** `replay` retries the dead letters of the endpoint, or one of them, before its waiting events. */
@@ -358,7 +358,7 @@ export const ENDPOINT_ARGUMENTS: ArgumentShapes<Endpoints> = {
   delete: byId,
   deliveries: { id: 'text', 'n?': 'count' },
   prove: byId,
-  test: { id: 'text' },
+  test: { id: 'text', 'what?': { 'data?': 'object' } },
   replay: { id: 'text', 'which?': { 'letter?': 'text' } },
   createToken: byId,
   revokeToken: byId,

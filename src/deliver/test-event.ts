@@ -2,6 +2,7 @@
 // retry, and counts neither for the health nor for the breaker.
 import type { Millis } from '../clock.ts'
 import { newEventId } from '../model/event.ts'
+import { toBodyBytes } from '../model/new-event.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import type { EndpointTarget } from './endpoint.ts'
 import { cleanText } from './health/history.ts'
@@ -23,10 +24,11 @@ export interface TestResult {
 
 const TYPE = 'endpoint.test'
 
-export async function sendTestEvent(deps: SendDependencies, to: EndpointTarget): Promise<TestResult> {
+/** `data` is the data of the test event, e.g. a sample of what the endpoint will get. */
+export async function sendTestEvent(deps: SendDependencies, to: EndpointTarget, data?: object): Promise<TestResult> {
   const now = deps.now()
   const { id: endpoint, tenant } = to.endpoint
-  const body = Buffer.from(JSON.stringify({ endpoint, text: 'This is a test: nothing has happened.' }))
+  const body = toBodyBytes({ type: TYPE, data: data ?? { endpoint, text: 'This is a test: nothing has happened.' } })
   const named = { id: newEventId(now), source: 'sluice', type: TYPE, time: now, tenant, subject: endpoint }
   const event = new FlowEvent({ ...named, attributes: '', body })
   const [message] = [...createMessages(to, { type: TYPE, events: [event] })]

@@ -18,6 +18,8 @@ export interface AlertStats {
   readonly depth: number
   /** How long the first ready lane has been due, in the flow where that is longest. */
   readonly oldest: Millis
+  /** The same for the flows that are paused. */
+  readonly oldestPaused: Millis
   readonly storeBytes: number
   /** How full the disk of the store's file is, from 0 to 1; undefined if the store is not a file. */
   readonly diskUsed: number | undefined

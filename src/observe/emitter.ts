@@ -69,7 +69,7 @@ export interface EventMap {
   'run.cancelled': EndedRunPayload
   'run.lost': EndedRunPayload & { readonly why: string }
   'run.dead': FailedRunPayload
-  'run.dropped': EndedRunPayload & { readonly reason: string }
+  'run.dropped': EndedRunPayload & { readonly reason: string; readonly counts: Readonly<Record<string, number>> }
   'limit.paused': { readonly limit: string; readonly ms: Millis }
   'limit.slowed': { readonly limit: string }
   'limit.resumed': { readonly limit: string }

@@ -32,7 +32,7 @@ export function emitRunEnd({ lease, payload, settled, verdict, ms, counts, emit 
     case 'done':
       return emitEnding('done', { ...ended, counts })
     case 'dropped':
-      return emitEnding('dropped', { ...ended, reason: outcome.reason })
+      return emitEnding('dropped', { ...ended, reason: outcome.reason, counts })
     case 'snoozed':
       return emitEnding('snoozed', { ...ended, after: outcome.after })
     case 'released':

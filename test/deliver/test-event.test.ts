@@ -21,6 +21,15 @@ it('reaches this endpoint alone, signed, even if its filter does not match', asy
   expect((await app.admin.events.list()).items).toEqual([])
 })
 
+it('has the given data, in the form of the endpoint', async () => {
+  const to = await subscriber()
+  const { app, endpoint } = await delivery()
+  const { id } = await endpoint({ url: to.url, form: 'flat' })
+  expect(await app.endpoints.test(id, { data: { alert: 'a', count: 2 } })).toMatchObject({ delivered: true })
+  expect(to.got[0]?.body).toBe('{"alert":"a","count":2}')
+  await expect(app.endpoints.test(id, { data: 'a' as never })).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
+})
+
 it('returns what failed, without an effect on health', async () => {
   const to = await subscriber({ status: 500, body: 'no disk' }, { status: 410 }, { status: 200 })
   const { app, endpoint } = await delivery()

@@ -15,6 +15,7 @@ const figures: AlertStats = {
   over: () => NOTHING,
   depth: 0,
   oldest: 0,
+  oldestPaused: 0,
   storeBytes: 0,
   diskUsed: undefined,
   keepBytes: undefined,
@@ -63,6 +64,12 @@ test.each([
     { over: (window: Duration) => ({ ...NOTHING, ...(window === 600_000 ? { failureRate: 1, ended: 1 } : {}) }) },
   ],
   ['depth', alerts.depth(), { depth: 100 }, { depth: 101 }],
+  [
+    'oldest with paused',
+    alerts.oldest({ above: '1m', paused: true }),
+    { oldestPaused: 60_000 },
+    { oldestPaused: 60_001 },
+  ],
   ['oldest', alerts.oldest({ above: '1m' }), { oldest: 60_000 }, { oldest: 60_001 }],
   ['storeBytes', alerts.storeBytes({ above: 5 }), { storeBytes: 5 }, { storeBytes: 6 }],
   [

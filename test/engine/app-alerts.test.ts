@@ -183,8 +183,10 @@ describe.each(STORES)('alerts on %s', (store) => {
     expect(seen.at(-1)).toMatchObject({ deadLetters: 1, depth: 0, oldest: 0, clockOffset: 0 })
     expect(seen.at(-1)?.limits).toMatchObject([{ name: 'api', pausedFor: expect.any(Number) }])
     expect(seen.at(-1)?.limits[0]?.pausedFor).toBeGreaterThan(28 * 60_000)
+    await t.app.admin.flows.pause('waits', { reason: 'a test', by: 'me' })
     await t.advance('25h')
-    expect(seen.at(-1)).toMatchObject({ deadLetters: 0, depth: 0 })
+    expect(seen.at(-1)).toMatchObject({ deadLetters: 0, depth: 0, oldest: 0 })
+    expect(seen.at(-1)?.oldestPaused).toBeGreaterThan(3_600_000)
   })
 })
 

@@ -31,7 +31,7 @@ const EVERYTHING: EventMap = {
   'run.cancelled': ENDED,
   'run.lost': { ...ENDED, why: 'lease' },
   'run.dead': { ...ENDED, error: 'no' },
-  'run.dropped': { ...ENDED, reason: 'by hand' },
+  'run.dropped': { ...ENDED, reason: 'by hand', counts: {} },
   'limit.paused': { limit: 'l', ms: 5 },
   'limit.slowed': { limit: 'l' },
   'limit.resumed': { limit: 'l' },

@@ -85,6 +85,16 @@ describe.each(STORES)('metrics on %s', (address) => {
     expect(buckets.at(-1)).toBe('sluice_arrival_to_done_seconds_bucket{flow="bill",le="+Inf"} 4')
   })
 
+  it('add up what handlers counted, in runs that are done or dropped', async () => {
+    const r = await rig(address)
+    r.p.events.emit('run.done', { ...RUN, ms: 1, counts: { sent: 2, late: 1 } })
+    r.p.events.emit('run.dropped', { ...RUN, ms: 1, reason: 'x', counts: { sent: 3 } })
+    expect(await r.lines('sluice_counts')).toEqual([
+      'sluice_counts_total{flow="bill",name="sent"} 5',
+      'sluice_counts_total{flow="bill",name="late"} 1',
+    ])
+  })
+
   it('count a rerun if events arrived while their lane ran, and none if they arrived later', async () => {
     const r = await rig(address)
     const began = async (lane: string, arrived: number): Promise<void> => {

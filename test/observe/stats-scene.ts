@@ -91,7 +91,7 @@ export function emitEnd(events: Emitter, facts: RunFacts): void {
     case 'partial':
       return emitWithFacts(events.emit, 'run.partial', { ...told, error, failed: 1 }, facts)
     case 'dropped':
-      return emitWithFacts(events.emit, 'run.dropped', { ...told, reason: '' }, facts)
+      return emitWithFacts(events.emit, 'run.dropped', { ...told, reason: '', counts: {} }, facts)
     case 'done':
     case 'snoozed':
     case 'released':

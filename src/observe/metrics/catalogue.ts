@@ -50,6 +50,7 @@ export class ProcessMetrics {
     'flow',
   )
   readonly runEvents: Histogram = histogram('run_events', 'Events per ended run.', SIZE_BUCKETS, 'flow')
+  readonly counts: Counter = counter('counts', 'What handlers counted with run.count.', 'flow', 'name')
   readonly arrivalToDone: Histogram = histogram(
     'arrival_to_done_seconds',
     'Time from the arrival of an event to the end of its run.',

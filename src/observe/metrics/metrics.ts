@@ -100,6 +100,11 @@ export class Metrics {
       if (facts !== undefined) this.#followUpRuns.recordStart(facts.lease)
     })
     for (const ending of ENDINGS) events.on(`run.${ending}`, (what) => this.#recordEnd(ending, what))
+    for (const ending of ['done', 'dropped'] as const) {
+      events.on(`run.${ending}`, ({ flow, counts }) => {
+        for (const [name, by] of Object.entries(counts)) counted.counts.add(by, flow, name)
+      })
+    }
   }
 
   #recordEnd(ending: (typeof ENDINGS)[number], what: EventMap[`run.${(typeof ENDINGS)[number]}`]): void {
