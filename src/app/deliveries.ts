@@ -8,6 +8,7 @@ import {
   type DeliveryReport,
   type DeliveryResult,
 } from '../deliver/delivery.ts'
+import { failureTexts, toEnding, type DeliveryProgress } from '../deliver/delivery-ending.ts'
 import type { ReaderDependencies } from '../deliver/endpoint-cache.ts'
 import { EndpointDocs } from '../deliver/endpoint-docs.ts'
 import { parseEndpointDefaults, type EndpointDefaults } from '../deliver/endpoint.ts'
@@ -33,7 +34,7 @@ import type { Settings } from './options.ts'
 import { createEvent } from '../model/new-event.ts'
 import type { Publisher } from '../publish/publisher.ts'
 import type { EndpointEvents } from '../publish/publish.ts'
-import { done, drop, defer, partial, PermanentError, retry, type Ending, type FailedEvent } from '../model/endings.ts'
+import type { Ending } from '../model/endings.ts'
 import type { HandledRun, Run } from '../run/run.ts'
 import { createFlow, type FlowOptions } from '../flow/options.ts'
 import type { EventSelector } from '../flow/selection.ts'
@@ -83,14 +84,11 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof DeliveryOptions>([
 ])
 /** The time that remains after the deadline of a POST for our own work. */
 const DEADLINE_MARGIN: Millis = 10_000
-/** A failure on our side is retried soon. */
-const OWN_FAILURE_DELAY: Duration = '5s'
 const ENDPOINT_LIMIT = 'sluice.endpoint'
 /** A batch whose slot is further away than a run can wait is deferred, which uses no attempt. */
 const MAX_WAIT: Duration = '1s'
 const HOURLY: Millis = 3_600_000
 const ENGINE_ACTOR = 'sluice'
-const WAITING_FOR_PROBE = 'The endpoint fails; another batch tries it.'
 
 export class Deliveries {
   readonly endpoints: Endpoints
@@ -326,67 +324,6 @@ interface DeliveryPolicy {
 }
 
 type OwnFailure = Extract<DeliveryResult, { kind: 'ours' | 'broken' }>
-
-/** `failureTexts` returns a text for the subscriber and one for the log. Store errors name files and hosts, so only the log has them. */
-function failureTexts(error: unknown): readonly [shown: string, whole: string] {
-  const whole = error instanceof Error ? error.message : String(error)
-  return [`${error instanceof SluiceError ? error.code : 'Something failed'}; the log says more.`, whole]
-}
-
-/** `DeliveryProgress` is the state of a run that was interrupted between the POSTs of its events. */
-interface DeliveryProgress {
-  /** The last event that was delivered. */
-  readonly sent: string
-}
-
-/** With one POST for each event, those that were delivered are done, whatever happens to the rest. */
-function toEnding(report: DeliveryReport, events: readonly FlowEvent[], isLast: boolean): Ending {
-  const { result, rest, tried } = report
-  const delivered = events.length - rest.length
-  if (result.kind === 'retry' && (delivered > 0 || (isLast && tried < rest.length))) {
-    return partial({ failed: toFailedEvents(report, result.reason, false), after: result.after ?? 0 })
-  }
-  if (result.kind === 'dead' && (delivered > 0 || tried < rest.length)) {
-    return partial({ failed: toFailedEvents(report, result.reason, true) })
-  }
-  const ending = toWholeEnding(result)
-  const sent = events[delivered - 1]?.id
-  if (ending.kind !== 'given-back' || sent === undefined) return ending
-  return defer({ ...ending, state: { sent } satisfies DeliveryProgress })
-}
-
-function toFailedEvents({ rest, tried }: DeliveryReport, reason: string, permanent: boolean): readonly FailedEvent[] {
-  return rest.map(({ id }, at) => (at < tried ? { id, reason, permanent } : { id, reason, untried: true }))
-}
-
-function toWholeEnding(outcome: DeliveryResult): Ending {
-  switch (outcome.kind) {
-    case 'delivered':
-      return done
-    case 'partly':
-      return partial({ failed: outcome.failed.map((id) => ({ id, reason: outcome.reason })) })
-    case 'retry':
-      return retry({ after: outcome.after ?? 0, reason: outcome.reason })
-    case 'unbuilt':
-      return retry({ reason: outcome.reason })
-    case 'dead':
-      throw new PermanentError(outcome.reason)
-    case 'removed':
-      return drop('The endpoint was removed.')
-    case 'wait':
-      return defer({ after: outcome.after, why: WAITING_FOR_PROBE })
-    case 'later':
-      return defer({ after: outcome.after, why: outcome.why })
-    case 'ours':
-      return defer({ after: OWN_FAILURE_DELAY, why: outcome.reason })
-    case 'broken':
-      return defer({ after: OWN_FAILURE_DELAY, why: failureTexts(outcome.error)[0] })
-    case 'disable':
-    case 'held':
-      // The lane is held. If it was released since, it is due at once.
-      return defer({ after: 0, why: outcome.reason })
-  }
-}
 
 function unreachableEndpoint(id: string, why: string): SluiceError {
   return new SluiceError('EVENT_INVALID', `to names ${JSON.stringify(id)}, ${why}; nothing was stored.`)

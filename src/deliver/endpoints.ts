@@ -27,7 +27,7 @@ import { countStuckBatches } from './health/stuck.ts'
 import type { ResolvedDeliverySettings } from './options.ts'
 import { EndpointProver, type ProvenEndpoint } from './proof.ts'
 import type { SendDependencies } from './send-batch.ts'
-import { activeSecrets, firstSecret, newSecret, rotateSecret, type EndpointSecrets } from './secrets.ts'
+import { activeSecrets, firstSecret, newSecret, rotateSecrets, type RotateSecretOptions } from './secrets.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { sendTestEvent, type TestResult } from './test-event.ts'
 
@@ -370,21 +370,4 @@ export const PAUSED = 'The endpoint is paused.'
 export interface EnableOptions {
   readonly from: 'backlog' | 'now'
   readonly by?: string
-}
-
-export interface RotateSecretOptions {
-  readonly secret: string
-  readonly force: boolean
-  readonly by: string
-}
-
-function rotateSecrets(
-  before: EndpointSecrets,
-  { secret, force = false }: Pick<RotateSecretOptions, 'secret'> & Partial<RotateSecretOptions>,
-  now: Millis,
-): EndpointSecrets {
-  const next = rotateSecret(before, secret, now, force)
-  if (next.kind === 'rotated') return next.secrets
-  const until = new Date(next.until).toISOString()
-  throw new SluiceError('CONFLICT', `The previous secret stays active until ${until}. Use force to end it now.`)
 }

@@ -1,12 +1,19 @@
 // The secrets of an endpoint, generated or given. During a rotation, two secrets are active (D1).
 import { randomBytes } from 'node:crypto'
 import type { Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
 
 interface EndpointSecret {
   readonly text: string
   readonly since: Millis
   /** Undefined for the newest secret, which has no end yet. */
   readonly until: Millis | undefined
+}
+
+export interface RotateSecretOptions {
+  readonly secret: string
+  readonly force: boolean
+  readonly by: string
 }
 
 /** The newest secret first. */
@@ -61,6 +68,18 @@ export function rotateSecret(secrets: EndpointSecrets, text: string, now: Millis
   if (previous?.until !== undefined) return { kind: 'rotating', until: previous.until }
   const left = { ...newest, until: now + OVERLAP }
   return { kind: 'rotated', secrets: [{ text, since: now, until: undefined }, left] }
+}
+
+/** `rotateSecrets` is `rotateSecret` for a caller who sees the reason why a rotation is rejected. */
+export function rotateSecrets(
+  before: EndpointSecrets,
+  { secret, force = false }: Pick<RotateSecretOptions, 'secret'> & Partial<RotateSecretOptions>,
+  now: Millis,
+): EndpointSecrets {
+  const next = rotateSecret(before, secret, now, force)
+  if (next.kind === 'rotated') return next.secrets
+  const until = new Date(next.until).toISOString()
+  throw new SluiceError('CONFLICT', `The previous secret stays active until ${until}. Use force to end it now.`)
 }
 
 function filterActive([newest, ...older]: EndpointSecrets, now: Millis): EndpointSecrets {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { URL_LENGTH_MAX } from '../../deliver/http/addresses.ts'
 import type { EndpointUpdate, NewEndpoint } from '../../deliver/endpoint.ts'
-import type { RotateSecretOptions } from '../../deliver/endpoints.ts'
+import type { RotateSecretOptions } from '../../deliver/secrets.ts'
 import { duration, id, tenant, timestamp } from '../schemas.ts'
 
 export const SUBSCRIBERS_PATH = '/v1/webhooks/subscribers'
