@@ -5,6 +5,8 @@ import type { FlowEvent } from '../../src/index.ts'
 import { Gate } from '../engine/scene.ts'
 import { atWork } from './running-app.ts'
 
+const paid = (id: string): object => ({ type: 'paid', id, data: id })
+
 const now = Date.UTC(2026, 0, 10, 12)
 
 describe.each(inject('postgresServers'))('publishing on $name', ({ url }) => {
@@ -26,7 +28,6 @@ describe.each(inject('postgresServers'))('publishing on $name', ({ url }) => {
       const { events, code } = (await response.json()) as { events?: { kind: string }[]; code?: string }
       return [response.status, code ?? events?.map(({ kind }) => kind)]
     }
-    const paid = (id: string): object => ({ type: 'paid', id, data: id })
     expect(await post(paid('a'))).toEqual([202, ['stored']])
     expect(await post([paid('a'), paid('b')])).toEqual([202, ['repeated', 'stored']])
     expect(await post({ ...paid('a'), data: 'other' })).toEqual([202, ['conflict']])
