@@ -144,6 +144,17 @@ describe('sluice publish', () => {
     expect(await server.ran(1_200)).toContain(1_199)
   })
 
+  test('a conflict among the lines exits with 1, and the other lines are stored', async () => {
+    const server = await served()
+    await call(server, ['order.paid', '--id=a', '--data=1'])
+    const lines = [
+      { type: 'order.paid', id: 'a', data: 2 },
+      { type: 'order.paid', id: 'b', data: 3 },
+    ]
+    const result = await call(server, [], lines.map((line) => JSON.stringify(line)).join('\n'))
+    expect(result).toMatchObject({ code: 1, stdout: 'a conflict of a\nb stored\n' })
+  })
+
   test('rejects what is no event, with the field and an exit code', async () => {
     const server = await served()
     expect(await call(server, ['order.paid', '--data=text'])).toMatchObject({ code: 2 })

@@ -71,9 +71,11 @@ describe.each(STORES)('sluice/run.dead on %s', (store) => {
     ['delivery', 'sluice/run.dead', true],
     ['delivery', 'run.dead', false],
     ['delivery', '**', false],
+    ['delivery', 'a predicate', false],
   ])('a %s on %s is a taker: %s', async (kind, on, isTaker) => {
+    const wanted = on === 'a predicate' ? (): boolean => true : on
     const t = await play(store, (app) =>
-      kind === 'flow' ? withNews(app, on) : withFailing(app).delivery('news', { on }),
+      kind === 'flow' ? withNews(app, on) : withFailing(app).delivery('news', { on: wanted }),
     )
     await sendNow(t, ping('ada'))
     await soon(t)
