@@ -219,8 +219,8 @@ async function tellStrava(strava: StravaStandIn, send: Send, activities: number)
   for (let n = 0; n < activities; n++) {
     const id = `${5_000_000 + n}`
     strava.add(id)
-    for (let status = 0; status !== 200;)
-      status = await strava.tell(send, { id, athlete: `${8_000 + (n % ATHLETES)}` }).catch(() => 0)
+    // While the only worker is being replaced, a request fails at once. Strava sends again later as well.
+    await eventually(async () => (await strava.tell(send, { id, athlete: `${8_000 + (n % ATHLETES)}` })) === 200)
   }
 }
 

@@ -136,12 +136,12 @@ class SharedLimit implements Limit {
       caller.assertLive()
       // If the reply was slow or the event loop was blocked, the slot is no longer fresh, and the call takes another one (M1).
       if (!slots.isFresh(slot)) continue
-      const held = handOver.holdTime(limits)
-      if (held === 0) {
+      const late = handOver.settle(limits)
+      if (late === undefined) {
         handOver.trackCall(limits)
         return call(caller.signal)
       }
-      await slots.sleepers.sleep(held, caller.signal, []).done
+      await late
       caller.assertLive()
     }
     throw new SlotsMissedError(name, MAX_MISSED)

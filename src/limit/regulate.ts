@@ -1,4 +1,4 @@
-// These functions write a pause, its end, or observed usage of a limit to the store and emit the events for it (M3).
+// These functions write a pause, its end, or usage of a limit to the store and emit the events for it (M3).
 import type { Clock, Millis } from '../clock.ts'
 import type { LimitParameters } from '../model/limit.ts'
 import type { AnyListener } from '../observe/emitter.ts'
@@ -34,6 +34,14 @@ export async function pauseLimit(
   const { pausedFor } = await regulate(deps, { name, act: { kind: 'pause', for: duration, slow } })
   deps.pauses.emitPaused(name, pausedFor)
   if (slow) deps.emit('limit.slowed', { limit: name })
+}
+
+/** `chargeLimit` counts `cost` calls as made now, in addition to those of its slots. */
+export async function chargeLimit(
+  deps: RegulateDependencies,
+  { name, ...numbers }: LimitParameters & { readonly name: string },
+): Promise<void> {
+  await regulate(deps, { name, act: { kind: 'charge', numbers } })
 }
 
 export async function resumeLimit(deps: RegulateDependencies, name: string): Promise<void> {

@@ -148,6 +148,28 @@ export const pauses: Suite = (rule) => {
     assert.equal(await wait(t, 't2'), 1_100)
   })
 
+  rule('M1 calls that left late count once more, and the waiting slots move behind them', async (t) => {
+    const limit = { api: createLimit(3, 10 * SECOND) }
+    const tickets = ['t1', 't2', 't3', 't4']
+    const waits = async (): Promise<readonly number[]> => {
+      const { results } = await t.store.reserve({
+        requests: tickets.map((ticket) => createReserveRequest(ticket, limit)),
+      })
+      return results.map((each) => (each.kind === 'granted' ? each.wait : -1))
+    }
+    assert.deepEqual(await waits(), [0, 0, 0, 10_100])
+    t.clock.advance(4 * SECOND)
+    tickets.splice(0, 3)
+    tickets.push('t5', 't6')
+    const before = (await t.store.stats()).limits.find(({ name }) => name === 'api')?.epoch ?? 0
+    const act = { kind: 'charge', numbers: { ...limit.api, cost: 2 } } as const
+    const { epoch, pausedFor } = await t.store.regulate({ name: 'api', act })
+    assert.ok(epoch > before)
+    assert.equal(pausedFor, 0)
+    // Of the five calls, the newest three count: one at 0 s, two at 4 s.
+    assert.deepEqual(await waits(), [6_100, 10_100, 10_100])
+  })
+
   rule('M3 the pause of a limit is shown', async (t) => {
     await t.store.reserve({ requests: [createReserveRequest('t1', api)] })
     const paused = await pause(t, 5 * SECOND)

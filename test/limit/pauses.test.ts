@@ -1,16 +1,26 @@
 // M3: pauses, from a 429 or from an operator, apply to every process.
 import { describe, expect, it } from 'vitest'
 import type { Clock, Millis } from '../../src/clock.ts'
-import { createLimit } from '../../src/limit/limit.ts'
-import { failure, rig, settle, STORES } from './rig.ts'
+import { createLimit, type Limit, type LimitDependencies } from '../../src/limit/limit.ts'
+import type { Store } from '../../src/store/contract/index.ts'
+import { failure, rig, settle, STORES, type Rig } from './rig.ts'
 
-const methods = (clock: Clock): Clock => ({
-  now: () => clock.now(),
-  monotonic: () => clock.monotonic(),
-  after: (delay, call) => clock.after(delay, call),
-})
+/** Another process, whose event loop can be blocked: its monotonic clock then goes on, and none of its code runs. */
+function stallable(t: Rig): { readonly process: LimitDependencies; readonly stall: (ms: Millis) => void } {
+  let stood = 0
+  const clock: Clock = {
+    now: () => t.clock.now(),
+    monotonic: () => t.clock.monotonic() + stood,
+    after: (delay, call) => t.clock.after(delay, call),
+  }
+  return { process: t.process({ clock }), stall: (ms) => void (stood += ms) }
+}
 
 const one = { rate: 1, per: '1s' } as const
+
+function perSecond(rate: number, deps: LimitDependencies): Limit {
+  return createLimit(`${rate} per second`, { rate, per: '1s' }, deps)
+}
 
 describe.each(STORES)('on %s', (kind) => {
   it('M3 a pause moves all waiting callers behind its end, in their order, in every process', async () => {
@@ -94,17 +104,55 @@ describe.each(STORES)('on %s', (kind) => {
     expect(t.emitted.slice(4).map(([name]) => name)).toEqual(['limit.paused', 'limit.resumed'])
   })
 
-  it('M1 a stall that holds up calls is reported as one pause', async () => {
+  it('M1 calls that a stall has held up count as made at its end, and pause nothing', async () => {
     const t = await rig(kind)
-    let stood = 0
-    const clock = { ...methods(t.clock), monotonic: () => t.clock.monotonic() + stood }
-    const limit = createLimit('api', { rate: 3, per: '1s' }, t.process({ clock }))
-    await Promise.all([1, 2, 3].map(() => limit.run(() => undefined)))
-    stood += 300
+    const { process, stall } = stallable(t)
+    const other = t.process()
+    const times: Millis[] = []
+    for (const rate of [3, 8]) {
+      await Promise.all([1, 2, 3].map(() => perSecond(rate, process).run(() => undefined)))
+    }
+    stall(300)
     await t.pass(5)
-    expect(t.emitted).toEqual([['limit.paused', { limit: 'api', ms: 1_100 }]])
-    await t.pass(1_100, 100)
-    expect(t.emitted.slice(1)).toEqual([['limit.resumed', { limit: 'api' }]])
+    // Of eight, two are left. Of three, none is left before the calls that left at the end of the stall are out of the window.
+    const left = [perSecond(8, other), perSecond(8, process), perSecond(3, other), perSecond(3, process)]
+    await t.until(Promise.all(left.map((limit) => limit.run(() => void times.push(t.clock.monotonic())))))
+    expect(times).toEqual([5, 5, 1_105, 1_105])
+    expect(t.emitted).toEqual([])
+  })
+
+  it('M1 a stall costs a limit of many hours no more than the calls that it held up', async () => {
+    const t = await rig(kind)
+    const { process, stall } = stallable(t)
+    const day = createLimit('day', { rate: 3, per: '24h' }, process)
+    await day.run(() => undefined)
+    stall(10_000)
+    await t.pass(5)
+    await day.run(() => undefined)
+    expect(t.clock.monotonic()).toBe(5)
+  })
+
+  it('M1 after a stall, no call is made before the store knows of it', async () => {
+    const t = await rig(kind)
+    const { process, stall } = stallable(t)
+    let isDown = true
+    const store = async (): Promise<Store> =>
+      new Proxy(t.store, {
+        get(target, member) {
+          const value: unknown = Reflect.get(target, member)
+          if (typeof value !== 'function') return value
+          return member === 'regulate' && isDown
+            ? () => Promise.reject(new Error('The store is down.'))
+            : (value.bind(target) as unknown)
+        },
+      })
+    const limit = createLimit('api', { rate: 4, per: '1s' }, { ...process, store })
+    await limit.run(() => undefined)
+    stall(300)
+    expect(await failure(limit.run(() => undefined))).toMatchObject({ message: 'The store is down.' })
+    isDown = false
+    const next = await t.until(limit.run(() => t.clock.monotonic()))
+    expect(next).toBe(1_100)
   })
 
   it('M3 after a 429 the limit has half its rate, until somebody resumes it', async () => {

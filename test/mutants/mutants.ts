@@ -331,6 +331,12 @@ export const MUTANTS: readonly Mutant[] = [
     'table.putTicket(giveSlot(work, limits, row))',
     'const moved = giveSlot(work, limits, row)\n    table.putTicket({ ...moved, used: moved.at <= work.now })',
   ),
+  inLimits(
+    'calls that left late do not count once more',
+    LIMITS,
+    'chargeUsage(limits.get(name), act.numbers, work.now)',
+    'limits.get(name)',
+  ),
   inLimits('an old slot is used', LIMITS, 'known === undefined || isTicketExpired(known, work)', 'known === undefined'),
   inLimits(
     'used slots are forgotten with returned ones',

@@ -339,6 +339,8 @@ export interface RegulateCall {
     | { readonly kind: 'resume' }
     | { readonly kind: 'release'; readonly ticket: string }
     | { readonly kind: 'observe'; readonly numbers: LimitParameters; readonly used: number; readonly resetsIn: Millis }
+    /** `cost` calls were made now, beside those of the slots. */
+    | { readonly kind: 'charge'; readonly numbers: LimitParameters }
 }
 
 export interface RegulateReply extends Reply {

@@ -122,6 +122,9 @@ export function regulate(work: CommitContext, call: RegulateCall): ReplyBody<Reg
     case 'observe':
       applyUsage(work, name, act)
       break
+    case 'charge':
+      changeLimit(work, name, (limits) => chargeUsage(limits.get(name), act.numbers, work.now))
+      break
     case 'release':
       released = releaseTicket(work, act.ticket)
       break

@@ -29,6 +29,8 @@ export type LimitCommand =
   | { readonly kind: 'resume'; readonly limit: number }
   /** The API reports how many calls it has counted: a share of the rate, in eighths. */
   | { readonly kind: 'observe'; readonly limit: number; readonly eighths: number }
+  /** Calls that left late count once more. */
+  | { readonly kind: 'charge'; readonly limit: number; readonly cost: number }
 
 const of = <K extends string>(kind: K): { kind: fc.Arbitrary<K> } => ({ kind: fc.constant(kind) })
 const small = fc.nat({ max: 7 })
@@ -64,6 +66,7 @@ const troubled: readonly fc.WeightedArbitrary<LimitCommand>[] = [
   },
   { arbitrary: fc.record({ ...of('resume'), limit }), weight: 1 },
   { arbitrary: fc.record({ ...of('observe'), limit, eighths: small }), weight: 2 },
+  { arbitrary: fc.record({ ...of('charge'), limit, cost: fc.constantFrom(1, 1, 2) }), weight: 1 },
 ]
 
 export function limitHistories(steps: number): fc.Arbitrary<readonly LimitCommand[]> {

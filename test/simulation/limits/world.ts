@@ -60,6 +60,8 @@ export class LimitWorld {
         return this.#regulate(command)
       case 'observe':
         return this.#observe(LIMITS[command.limit], command.eighths)
+      case 'charge':
+        return this.#charge(LIMITS[command.limit], command.cost)
     }
   }
 
@@ -261,6 +263,17 @@ export class LimitWorld {
     this.reach(cost > 0 ? 'observe: news' : 'observe: known')
     if (cost > 0) uses.push({ at: now, cost })
     this.#moved()
+  }
+
+  async #charge(limit: NamedLimit | undefined, cost: number): Promise<void> {
+    if (limit === undefined) return
+    this.#orderly = false
+    await this.#send(limit, { kind: 'charge', numbers: { ...limit, cost } })
+    const uses = this.uses.get(limit) ?? []
+    this.uses.set(limit, uses)
+    uses.push({ at: this.clock.now(), cost })
+    this.#moved()
+    this.reach('charge')
   }
 
   async #send(limit: NamedLimit, act: RegulateCall['act']): Promise<RegulateReply> {
