@@ -1,4 +1,4 @@
-// Compiles src/ to dist/, only if something that goes into it has changed since the last time.
+// Compiles src/ to dist/ and builds dashboard/ into dist/dashboard/, each only if its inputs have changed since the last time.
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join, relative } from 'node:path'
@@ -7,27 +7,51 @@ import { cache, filesIn, filesUnder, main, readJson, root, run, Stop } from './l
 import { setup } from './setup.mjs'
 
 const dist = join(root, 'dist')
-const stamp = join(cache, 'build')
+const pages = join(dist, 'dashboard')
 
 export async function build() {
-  const inputs = fingerprint()
-  if (existsSync(dist) && existsSync(stamp) && readFileSync(stamp, 'utf8') === inputs) return
+  const code = stampOf('build', ['tsconfig.json', 'tsconfig.build.json'], 'src')
+  const page = stampOf(
+    'dashboard',
+    ['dashboard/index.html', 'dashboard/vite.config.ts', 'dashboard/tsconfig.json'],
+    'dashboard/src',
+  )
+  const codeIsNew = !existsSync(dist) || !code.isCurrent()
+  const pageIsNew = !existsSync(pages) || !page.isCurrent()
+  if (!codeIsNew && !pageIsNew) return
 
-  // Compiles into another folder and then moves it, so that dist/ is never half written and has no leftovers of deleted sources.
+  // Builds into another folder and then moves it, so that dist/ is never half written and has no leftovers of deleted sources.
   const next = join(root, `.dist-${process.pid}`)
   try {
-    const { code } = await run('tsc', ['-p', 'tsconfig.build.json', '--outDir', next])
-    if (code !== 0) throw new Stop('The build failed; the compiler says why above. dist/ is as it was.')
-    // Copies SQL and other texts that the code reads at run time.
-    cpSync(join(root, 'src'), next, { recursive: true, filter: (path) => extname(path) !== '.ts' })
-    removeUnused(next)
-    rmSync(dist, { recursive: true, force: true })
-    renameSync(next, dist)
+    if (codeIsNew) await compile(next)
+    if (pageIsNew) await bundle(join(next, 'dashboard'))
+    else cpSync(pages, join(next, 'dashboard'), { recursive: true })
+    if (codeIsNew) move(next, dist)
+    else move(join(next, 'dashboard'), pages)
   } finally {
     rmSync(next, { recursive: true, force: true })
   }
-  mkdirSync(cache, { recursive: true })
-  writeFileSync(stamp, inputs)
+  code.write()
+  page.write()
+}
+
+async function compile(into) {
+  const { code } = await run('tsc', ['-p', 'tsconfig.build.json', '--outDir', into])
+  if (code !== 0) throw new Stop('The build failed; the compiler says why above. dist/ is as it was.')
+  // Copies SQL and other texts that the code reads at run time.
+  cpSync(join(root, 'src'), into, { recursive: true, filter: (path) => extname(path) !== '.ts' })
+  removeUnused(into)
+}
+
+async function bundle(into) {
+  const args = ['build', '--config', 'dashboard/vite.config.ts', '--outDir', into, '--logLevel', 'warn']
+  const { code } = await run('vite', args)
+  if (code !== 0) throw new Stop('The dashboard was not built; the bundler says why above. dist/ is as it was.')
+}
+
+function move(from, to) {
+  rmSync(to, { recursive: true, force: true })
+  renameSync(from, to)
 }
 
 /** `removeUnused` removes modules that have only types, and declarations that no entry of the package leads to. */
@@ -61,17 +85,21 @@ function isEmpty(file) {
   )
 }
 
-function fingerprint() {
+/** `stampOf` remembers which inputs a part of dist/ was made of. */
+function stampOf(name, settings, folder) {
+  const file = join(cache, name)
   const hash = createHash('sha256')
-  const settings = [
-    'tsconfig.json',
-    'tsconfig.build.json',
-    'package.json',
-    'package-lock.json',
-    'scripts/build.mjs',
-  ].map((file) => join(root, file))
-  for (const file of [...settings, ...filesUnder('src')]) hash.update(`${file}\0`).update(readFileSync(file))
-  return hash.digest('hex')
+  const shared = ['package.json', 'package-lock.json', 'scripts/build.mjs']
+  const inputs = [...shared, ...settings].map((path) => join(root, path))
+  for (const path of [...inputs, ...filesUnder(folder)]) hash.update(`${path}\0`).update(readFileSync(path))
+  const stamp = hash.digest('hex')
+  return {
+    isCurrent: () => existsSync(file) && readFileSync(file, 'utf8') === stamp,
+    write() {
+      mkdirSync(cache, { recursive: true })
+      writeFileSync(file, stamp)
+    },
+  }
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

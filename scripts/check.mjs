@@ -11,6 +11,7 @@ const tool = (command, ...args) => run(command, args, { capture: true })
 
 const checks = {
   'types (tsc)': () => tool('tsc', '-p', 'tsconfig.json'),
+  'types of the dashboard (tsc)': () => tool('tsc', '-p', 'dashboard/tsconfig.json'),
   'lint and layers (oxlint)': () => tool('oxlint', '--deny-warnings'),
   'format (oxfmt; `npm run format` mends it)': () => tool('oxfmt', '--check'),
   'unused code (knip)': () => tool('knip', '--no-progress', '--no-config-hints'),

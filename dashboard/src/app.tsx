@@ -1,0 +1,61 @@
+// Chooses what to show: the sign-in, or a page in its frame.
+import type { ComponentType, JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Failure } from './components/basics.tsx'
+import { Frame, LoadingPage, Shell } from './components/shell.tsx'
+import type { PageName } from './lib/routes.ts'
+import { Overview } from './pages/overview.tsx'
+import { SignIn } from './pages/sign-in.tsx'
+import { place } from './state/router.ts'
+import { loadSession, session, sessionError } from './state/session.ts'
+
+type PageView = ComponentType
+
+/** Pages other than the first are loaded when they are opened. */
+const LAZY: Readonly<Partial<Record<PageName, () => Promise<PageView>>>> = {}
+
+const loaded = new Map<PageName, PageView>([['overview', Overview]])
+
+async function load(name: PageName): Promise<void> {
+  const view = await LAZY[name]?.()
+  if (view !== undefined) loaded.set(name, view)
+}
+
+function usePage(name: PageName): PageView | undefined {
+  const [, setLoaded] = useState<PageName>()
+  useEffect(() => {
+    if (loaded.has(name)) return
+    void load(name).then(() => setLoaded(name))
+  }, [name])
+  return loaded.get(name)
+}
+
+export function App(): JSX.Element {
+  const who = session.value
+  if (who === null) return <SignIn />
+  return <Shell>{who === undefined ? <Start /> : <Current />}</Shell>
+}
+
+function Start(): JSX.Element {
+  const error = sessionError.value
+  if (error === undefined) return <LoadingPage title="Sluice" />
+  return (
+    <Frame title="Sluice">
+      <Failure error={error} onRetry={() => void loadSession()} />
+    </Frame>
+  )
+}
+
+function Current(): JSX.Element {
+  const { page } = place.value
+  const View = usePage(page)
+  if (View !== undefined) return <View />
+  if (LAZY[page] !== undefined) return <LoadingPage title="Loading" />
+  return (
+    <Frame title="Not found">
+      <p>
+        There is no such page. <a href="./">Open the overview</a>
+      </p>
+    </Frame>
+  )
+}

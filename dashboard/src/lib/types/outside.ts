@@ -1,0 +1,96 @@
+// What the admin API returns about endpoints, limits, sources and alerts. Fields that only newer servers send are optional: a page hides what is missing.
+import type { DeliveryAttempt } from './work.ts'
+
+export interface Endpoint {
+  readonly id: string
+  readonly name: string
+  readonly url: string
+  readonly eventFilter: readonly string[]
+  readonly where: unknown
+  readonly description: string
+  readonly headers: readonly string[]
+  readonly signing: { readonly kind: string }
+  readonly form: unknown
+  readonly rate: { readonly rate: number; readonly per: string } | null
+  readonly disableAfter: string | null
+  readonly tenant: string
+  readonly createdAt: number
+  readonly active: boolean
+  readonly proof: 'none' | 'pending' | 'proven'
+  readonly lastSuccessfulDeliveryAt?: number
+  readonly health?: {
+    readonly status: 'up' | 'degraded' | 'down'
+    readonly why: string
+    readonly breaker: 'closed' | 'open' | 'half-open' | 'disabled'
+    readonly consecutiveFailures: number
+    readonly failingSince?: number
+    readonly attempts: number
+    readonly successRate?: number
+    readonly latencyMs?: number
+    readonly responseMs?: number
+    readonly failedBatches: number
+    readonly stuckBatches: number
+  }
+  readonly waiting?: number
+  readonly nextTry?: number
+  readonly history?: readonly { readonly at: number; readonly delivered: number; readonly failed: number }[]
+}
+
+export interface Delivery {
+  readonly id: string
+  readonly delivery: string
+  readonly subscriber: string
+  readonly status: 'PENDING' | 'DELIVERING' | 'SUCCESS' | 'FAILED'
+  readonly events: number
+  readonly firstEvent?: string
+  readonly lastEvent?: string
+  readonly attemptCount: number
+  readonly maxAttempts: number
+  readonly createdAt: number
+  readonly deliveredAt?: number
+  readonly nextRetryAt?: number
+  readonly lastError: string
+  readonly attempts: readonly DeliveryAttempt[]
+}
+
+export interface Limit {
+  readonly name: string
+  readonly declared: boolean
+  readonly pausedUntil?: number
+  readonly rate?: number
+  readonly per?: number
+  readonly burst?: number
+  readonly stretch?: number
+  readonly busyUntil?: number
+  readonly used?: number
+  readonly waiting?: number
+  readonly lastSlot?: number
+  readonly paused?: { readonly cause: string; readonly at: number; readonly ms: number }
+}
+
+export interface Source {
+  readonly name: string
+  readonly scheme: string
+  readonly path: string
+  readonly verified?: boolean
+  readonly receivedHour?: number
+  readonly refusedHour?: number
+  readonly lastReceived?: number
+  readonly byReason?: Readonly<Record<string, number>>
+}
+
+export interface Sample {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body64: string
+  readonly curl: string
+}
+
+export interface Alert {
+  readonly name: string
+  readonly state: 'clear' | 'pending' | 'raised' | 'easing'
+  readonly since?: number
+  readonly text: string
+  readonly broken?: string
+}
