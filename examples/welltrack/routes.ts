@@ -1,6 +1,7 @@
 // The app's own API: people connect, ask for their past, and have everything removed. It needs an API key.
-import { connectionMade, type Parts } from './flows/common.ts'
 import { backfillProgress, wantBackfill } from './flows/backfill.ts'
+import { connectionMade } from './flows/connection-events.ts'
+import type { Parts } from './parts.ts'
 import { DAYS_MAX } from './domain/backfill.ts'
 import { isRecord, type Provider } from './domain/metric.ts'
 

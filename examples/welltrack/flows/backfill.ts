@@ -3,7 +3,7 @@ import { defineEvent, drop, retry, snooze } from 'sluice'
 import { backfillParts, type BackfillPart } from '../domain/backfill.ts'
 import { mayBackfill } from '../domain/permissions.ts'
 import { GarminApi } from '../garmin-api.ts'
-import { retryOf, type Parts } from './common.ts'
+import { retryOf, type Parts } from '../parts.ts'
 
 interface WantedPart extends BackfillPart {
   readonly backfill: string

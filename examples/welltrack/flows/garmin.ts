@@ -3,7 +3,8 @@ import { drop, partial, PermanentError, type Ending, type FlowEvent, type Run } 
 import { GARMIN_TYPES, mapGarmin } from '../domain/garmin.ts'
 import { isRecord, MalformedError } from '../domain/metric.ts'
 import { maySend, parsePermissions } from '../domain/permissions.ts'
-import { disconnect, lastArrival, retryOf, type Parts } from './common.ts'
+import { retryOf, type Parts } from '../parts.ts'
+import { disconnect, lastArrival } from './connection-events.ts'
 
 export function garminFlows(parts: Parts): void {
   const { app, records } = parts

@@ -1,7 +1,8 @@
 // What happens when a person connects or leaves: the events that were dropped are replayed, and the person is notified.
 import { alerts, defineEvent } from 'sluice'
 import { sentryReport, type DeadRun } from '../domain/sentry.ts'
-import { connectionLost, connectionMade, retryOf, type Parts } from './common.ts'
+import { retryOf, type Parts } from '../parts.ts'
+import { connectionLost, connectionMade } from './connection-events.ts'
 
 const runDead = defineEvent<DeadRun>('sluice/run.dead')
 

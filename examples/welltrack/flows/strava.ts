@@ -2,8 +2,9 @@
 import { defineEvent, drop, PermanentError, snooze, type Ending, type Run } from 'sluice'
 import { MalformedError } from '../domain/metric.ts'
 import { activityId, mapStrava } from '../domain/strava.ts'
+import { retryOf, type Parts } from '../parts.ts'
 import { StravaApi } from '../strava-api.ts'
-import { disconnect, lastArrival, retryOf, type Parts } from './common.ts'
+import { disconnect, lastArrival } from './connection-events.ts'
 
 const athleteUpdated = defineEvent<{ readonly updates?: unknown }>('strava/athlete.update')
 

@@ -1,20 +1,7 @@
-// What all flows of the app share.
-import { defineEvent, type Clock, type RetryOptions, type Run, type Sluice } from 'sluice'
-import type { Connection, HealthRecords } from '../data/records.ts'
-import type { Settings } from '../settings.ts'
-
-export interface Parts {
-  readonly app: Sluice
-  readonly settings: Settings
-  readonly records: HealthRecords
-  readonly clock: Clock
-  readonly url: (service: string) => string
-}
-
-/** The delays of the settings, to the second. */
-export function retryOf({ settings }: Parts): RetryOptions {
-  return { delays: settings.retry, jitter: 0 }
-}
+// The events of connections: a person connects, or a connection ends.
+import { defineEvent, type Run } from 'sluice'
+import type { Connection } from '../data/records.ts'
+import type { Parts } from '../parts.ts'
 
 export interface ConnectionNews {
   readonly provider: Connection['provider']
