@@ -1,9 +1,12 @@
 // The short form of `npm run prove -- welltrack`: bursts with duplicates and malformed items, and workers that are killed five times.
 import { expect, it } from 'vitest'
 import { openPlace } from '../../kit/postgres.ts'
-import { runLoad } from '../load.ts'
+import { runLoad } from '../load/kills.ts'
 
-it.each([['postgres', 3]] as const)(
+it.each([
+  ['sqlite', 1],
+  ['postgres', 3],
+] as const)(
   'every valid item is in the metrics once with its newest values, on %s',
   async (name, workers) => {
     const place = await openPlace(name)
