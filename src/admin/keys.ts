@@ -136,6 +136,14 @@ export class Keys {
     return timingSafeEqual(Buffer.from(hashKey(secret)), Buffer.from(wanted)) ? key : undefined
   }
 
+  /** `find` returns the key with this id, or undefined. It proves nothing about the caller. */
+  async find(id: string): Promise<ApiKey | undefined> {
+    const kept = await readApiKey(await this.#store(), id)
+    if (kept === undefined) return undefined
+    const { hash: _hash, ...key } = kept
+    return key
+  }
+
   /** `hasAny` returns whether any key exists. Until then, only local callers are admitted. */
   async hasAny(): Promise<boolean> {
     const store = await this.#store()

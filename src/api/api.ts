@@ -1,14 +1,14 @@
 // `Api` finds the route, authenticates the caller, checks the input and writes the audit log. It never throws:
 // every error becomes a problem response (RFC 9457) with a code from `errors.ts`.
-import type { z } from 'zod'
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { ReadBody } from '../receive/body.ts'
 import type { RequestHead } from '../receive/receiver.ts'
 import type { SourceResponse } from '../receive/source.ts'
-import type { AdminApi, ConnectionInfo } from '../http/request-router.ts'
+import type { AdminApi, ConnectionInfo } from '../http/admin-api.ts'
 import type { Audit } from '../admin/audit.ts'
 import type { Keys } from '../admin/keys.ts'
+import { Sessions } from '../admin/sessions.ts'
 import { Access, RegistrationLimiter, SUBSCRIBER_PREFIX } from './access.ts'
 import {
   jsonResponse,
@@ -22,12 +22,13 @@ import type { AnyListener } from '../observe/emitter.ts'
 import { redact } from '../observe/log/redact.ts'
 import { METRICS_TYPE } from '../observe/metrics/metrics.ts'
 import { RequestRateLimiter } from '../receive/rate.ts'
+import { DashboardSession, SESSION_PATH } from './dashboard-session.ts'
+import { parseInput, parseQuery, readInput } from './input.ts'
 import { buildOpenApi } from './openapi.ts'
 import type { ApiRoute, ApiTarget, RateLimitedAction, Role } from './route.ts'
 import { ROUTES } from './routes/index.ts'
 import { Stream, type StreamDependencies } from './stream.ts'
 
-const MAX_BODY = 1024 * 1024
 /** How many tests, replays and rotations the token of one endpoint may do in an hour. */
 const SUBSCRIBER_ACTION_RATE = { rate: 30, per: 3_600_000 }
 const OPENAPI_PATH = '/openapi.json'
@@ -50,6 +51,8 @@ export interface ApiDependencies extends StreamDependencies {
   /** Whether calls from this machine need no key while no key exists. */
   readonly isOpen?: boolean
   readonly emit?: AnyListener
+  /** The address of the store, for the dashboard. */
+  readonly storeAddress?: () => string
 }
 
 export class Api implements AdminApi {
@@ -57,6 +60,7 @@ export class Api implements AdminApi {
   readonly #access: Access
   readonly #limiters: Readonly<Record<RateLimitedAction, RegistrationLimiter>>
   readonly #stream: Stream
+  readonly #session: DashboardSession
   readonly #subscriberActions = new RequestRateLimiter(SUBSCRIBER_ACTION_RATE.rate, SUBSCRIBER_ACTION_RATE.per)
   readonly #monotonic: () => Millis
   readonly #isMetricsPublic: boolean
@@ -65,7 +69,14 @@ export class Api implements AdminApi {
 
   constructor(
     app: ApiTarget,
-    { keys, isMetricsPublic: metricsAreOpen = false, isOpen = false, emit, ...deps }: ApiDependencies,
+    {
+      keys,
+      isMetricsPublic: metricsAreOpen = false,
+      isOpen = false,
+      emit,
+      storeAddress = () => '',
+      ...deps
+    }: ApiDependencies,
   ) {
     this.#app = app
     this.#isMetricsPublic = metricsAreOpen
@@ -74,7 +85,9 @@ export class Api implements AdminApi {
     const monotonic = (): Millis => deps.clock.monotonic()
     this.#monotonic = monotonic
     const ownerOf = (token: string): Promise<string | undefined> => app.endpoints.findTokenOwner(token)
-    this.#access = new Access({ keys, isOpen, findTokenOwner: ownerOf, monotonic, onRefused: refused })
+    const sessions = new Sessions(() => deps.store(), keys)
+    this.#access = new Access({ keys, sessions, isOpen, findTokenOwner: ownerOf, monotonic, onRefused: refused })
+    this.#session = new DashboardSession({ access: this.#access, sessions, admin: app.admin, storeAddress })
     const { registrations: rate } = app.endpoints
     this.#limiters = {
       registrations: new RegistrationLimiter('registrations', rate, monotonic),
@@ -82,11 +95,15 @@ export class Api implements AdminApi {
     }
     this.#stream = new Stream(deps)
     keys.onChange(() => this.#stream.recheckAccess())
+    sessions.onEnd(() => this.#stream.recheckAccess())
   }
 
   async handle(head: RequestHead, connection: ConnectionInfo, read: ReadBody): Promise<SourceResponse> {
     const caller: Caller = { name: undefined }
     try {
+      if (connection.dashboard !== undefined && head.url.pathname === SESSION_PATH) {
+        return await this.#session.handle(head, connection, read)
+      }
       if (head.method === 'GET' && head.url.pathname === OPENAPI_PATH) {
         caller.name = await this.#access.check(head, connection, 'read')
         return jsonResponse(200, buildOpenApi())
@@ -109,7 +126,7 @@ export class Api implements AdminApi {
     const caller: Caller = { name: undefined }
     try {
       caller.name = await this.#access.check(head, connection, 'read')
-      const watcher = { name: caller.name, isStillAllowed: () => this.#access.isStillAllowed(head) }
+      const watcher = { name: caller.name, isStillAllowed: () => this.#access.isStillAllowed(head, connection) }
       return await this.#stream.open(head.headers['last-event-id'] ?? '', watcher)
     } catch (error) {
       const { status, headers, body } = this.#toProblem(head, error, caller)
@@ -229,54 +246,6 @@ function decodePathPart(text: string): string {
       `The path must be percent-encoded UTF-8; got ${JSON.stringify(text.slice(0, 40))}.`,
     )
   }
-}
-
-/** A repeated name is an error, because choosing one of its values would be a guess. */
-function parseQuery({ searchParams }: URL): Readonly<Record<string, string>> {
-  const query: Record<string, string> = {}
-  for (const [name, value] of searchParams) {
-    if (Object.hasOwn(query, name))
-      throw new SluiceError('REQUEST_INVALID', `query: ${name} must be given once; got two values.`)
-    Object.defineProperty(query, name, { value, enumerable: true })
-  }
-  return query
-}
-
-async function readInput(route: ApiRoute, head: RequestHead, read: ReadBody): Promise<unknown> {
-  const body = await read(MAX_BODY)
-  if (body === 'too-large') throw new SluiceError('BODY_TOO_LARGE', 'The body must have at most 1 MB.')
-  if (typeof body === 'string') throw new SluiceError('REQUEST_INVALID', 'body: it did not arrive completely.')
-  return route.parseBody === undefined
-    ? parseInput(route.body, parseJsonBody(head, body), 'body')
-    : route.parseBody(head, body)
-}
-
-function parseJsonBody(head: RequestHead, body: Uint8Array): unknown {
-  if (body.length === 0) return {}
-  // HTML forms cannot send this content type, so a form of a foreign page cannot call the API.
-  if (!/^application\/json\b/i.test(head.headers['content-type'] ?? '')) {
-    throw new SluiceError('BODY_NOT_JSON', 'The content type of the body must be application/json.')
-  }
-  try {
-    return JSON.parse(Buffer.from(body).toString(), assertWellFormed)
-  } catch (error) {
-    throw error instanceof SluiceError ? error : new SluiceError('REQUEST_INVALID', 'body: it must be valid JSON.')
-  }
-}
-
-/** JSON can escape a lone surrogate, which no store can keep as text. */
-function assertWellFormed(name: string, value: unknown): unknown {
-  if (name.isWellFormed() && (typeof value !== 'string' || value.isWellFormed())) return value
-  const where = name.slice(0, 100).toWellFormed()
-  throw new SluiceError('REQUEST_INVALID', `body: ${where}: it must be well-formed Unicode; got a lone surrogate.`)
-}
-
-function parseInput(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
-  const result = schema.safeParse(value)
-  if (result.success) return result.data
-  const { path = [], message = 'the value is invalid' } = result.error.issues[0] ?? {}
-  const field = path.length === 0 ? where : `${where}: ${path.join('.')}`
-  throw new SluiceError('REQUEST_INVALID', `${field}: ${message}.`)
 }
 
 /**

@@ -56,6 +56,8 @@ export interface SluiceOptions {
   /** Whether /metrics needs no key. By default it needs one, like the API. */
   readonly openMetrics?: boolean
   readonly admin?: AdminOptions
+  /** Whether the server shows the dashboard at /dashboard, and leads from / to it. The default is true. */
+  readonly dashboard?: boolean
   /** The module `@opentelemetry/api`, for spans of requests and runs. */
   readonly traces?: TraceApi
   /** The options for posts to endpoints. */
@@ -74,6 +76,7 @@ interface AdminOptions {
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof SluiceOptions>([
   'admin',
+  'dashboard',
   'store',
   'clock',
   'lease',
@@ -111,6 +114,7 @@ export interface Settings {
   readonly openMetrics: boolean
   /** Whether calls from the same machine need no key, as long as no key exists. */
   readonly isAdminOpen: boolean
+  readonly servesDashboard: boolean
   readonly process: string
 }
 
@@ -138,10 +142,11 @@ export function parseSettings(options: SluiceOptions): Settings {
     throw invalid("dedupe must be above 0, e.g. '7d'; got 0. Otherwise a repeated event would run twice.")
   const poll = time('poll')
   if (!(poll > 0)) throw invalid("poll must be above 0, e.g. '1s'; got 0.")
-  const { maxConcurrentRuns = DEFAULTS.maxConcurrentRuns, openMetrics = false } = options
+  const { maxConcurrentRuns = DEFAULTS.maxConcurrentRuns, openMetrics = false, dashboard = true } = options
   if (!(Number.isInteger(maxConcurrentRuns) && maxConcurrentRuns > 0))
     throw invalid(`maxConcurrentRuns must be a whole number of at least 1; got ${maxConcurrentRuns}.`)
   if (typeof openMetrics !== 'boolean') throw invalid('openMetrics must be true or false.')
+  if (typeof dashboard !== 'boolean') throw invalid('dashboard must be true or false.')
   return {
     lease,
     heartbeat,
@@ -157,6 +162,7 @@ export function parseSettings(options: SluiceOptions): Settings {
     addressRate: parseAddressRate(options.addressRate),
     openMetrics,
     isAdminOpen: isAdminOpen(options.admin),
+    servesDashboard: dashboard,
     // Each start needs a unique process name, because it numbers its requests from one.
     process: [options.process, randomBytes(9).toString('base64url')].filter((part) => part !== undefined).join('-'),
   }

@@ -2,9 +2,11 @@
 import type { Clock, Millis } from '../clock.ts'
 import { DEFAULTS } from '../defaults.ts'
 import { SluiceError } from '../errors.ts'
-import { RequestRouter, type AdminApi } from '../http/request-router.ts'
+import type { AdminApi } from '../http/admin-api.ts'
+import { RequestRouter } from '../http/request-router.ts'
 import { createAppRoute, type AppRoute, type RouteHandler, type RouteOptions } from '../http/app-route.ts'
 import { serve, type Listening, type ListenOptions, type ServerBounds } from '../http/server.ts'
+import type { DashboardContext } from '../http/dashboard.ts'
 import type { FetchContext } from '../http/web-fetch.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { Traces } from '../observe/trace/spans.ts'
@@ -32,6 +34,7 @@ export interface ReceivingDependencies {
   readonly addressRate: { readonly rate: number; readonly per: Millis }
   readonly emit: AnyListener
   readonly api: () => Promise<AdminApi>
+  readonly servesDashboard?: boolean
   readonly traces: Traces
   readonly storeMark?: () => string
 }
@@ -52,7 +55,19 @@ export class Receiving {
   readonly #listening = new Set<Listening>()
 
   constructor(parts: ReceivingDependencies) {
-    const { clock, now, store, publisher, keyring, addressRate, emit, storeMark, api, traces } = parts
+    const {
+      clock,
+      now,
+      store,
+      publisher,
+      keyring,
+      addressRate,
+      emit,
+      storeMark,
+      api,
+      servesDashboard = false,
+      traces,
+    } = parts
     this.#deps = parts
     this.#secrets = new SourceSecrets({ store, keyring, clock })
     const isEncrypted = (source: string): boolean => this.encrypts(source)
@@ -79,6 +94,7 @@ export class Receiving {
       routes: this.#routes,
       findUnreadyReason: readiness.findUnreadyReason,
       api,
+      servesDashboard,
       traces,
       ...(storeMark !== undefined && { storeMark }),
       proveKey: async (challenge, at) => proveApiKey(await store(), challenge, at),
@@ -152,6 +168,10 @@ export class Receiving {
 
   fetch(request: Request, context: FetchContext): Promise<Response> {
     return this.#router.fetch(request, context)
+  }
+
+  dashboard(request: Request, context: DashboardContext): Promise<Response> {
+    return this.#router.dashboard(request, context)
   }
 
   /** `bounds` are for tests; users have no reason to wait longer for a slow sender. */

@@ -7,13 +7,14 @@ import { SluiceError } from '../errors.ts'
 import type { Api } from '../api/api.ts'
 import type { RouteHandler, RouteOptions } from '../http/app-route.ts'
 import type { ListenOptions } from '../http/server.ts'
+import type { DashboardContext } from '../http/dashboard.ts'
 import type { FetchContext } from '../http/web-fetch.ts'
 import { closeLimits, createLimit, type Limit, type LimitOptions, type LimitDependencies } from '../limit/limit.ts'
 import { assertArguments } from '../validate/options.ts'
 import type { EventInput, PublishResult } from '../model/event.ts'
 import type { Flow } from '../model/flow.ts'
 import { Emitter } from '../observe/emitter.ts'
-import { explain, type Explanation } from '../observe/explain/explain.ts'
+import { explain, type ExplainDependencies, type Explanation } from '../observe/explain/explain.ts'
 import { createAppLog, type AppLog } from '../observe/log/log.ts'
 import type { AlertOptions } from '../admin/alerts.ts'
 import { readStats } from '../admin/stats.ts'
@@ -23,6 +24,7 @@ import type { ReplayRecord } from '../admin/replay-record.ts'
 import { resumeReplays } from '../admin/replays.ts'
 import { withTrace } from '../observe/trace/context.ts'
 import { Traces } from '../observe/trace/spans.ts'
+import { describeWork } from './explaining.ts'
 import { StoreHandle } from './store-handle.ts'
 import { createAdmin, type Admin } from '../admin/admin.ts'
 import { alertFlow, delayedFlow, everyFlow, replayFlow, createReplayStep } from './internal-flows.ts'
@@ -83,7 +85,7 @@ export class Sluice {
     this.#log = createAppLog(this.#events, options.log ?? {}, this.#clock)
     this.#traces = new Traces(options.traces)
     const keyring = new Keyring(parseEncryptionKeys(options.encryptionKey, process.env))
-    const { keepBytes, isAdminOpen, dedupeFor } = this.#settings
+    const { keepBytes, isAdminOpen, servesDashboard, dedupeFor } = this.#settings
     this.#storeHandle = new StoreHandle(options.store, {
       clock: this.#clock,
       keyring,
@@ -114,6 +116,7 @@ export class Sluice {
       keyring,
       addressRate: this.#settings.addressRate,
       api: () => (this.#api ??= this.#adminApi()),
+      servesDashboard,
       traces: this.#traces,
       storeMark: () => computeStoreId(this.#storeHandle.address),
     })
@@ -217,23 +220,12 @@ export class Sluice {
   /** `explain` returns where the events of a key are and what they wait for, in one sentence. */
   async explain(flow: string, key: string): Promise<Explanation> {
     assertArguments([flow, key], { flow: 'text', key: 'text' }, 'explain: ')
-    const [store, known] = [await this.#storeHandle.store(), await this.#storeHandle.registry()]
-    const engine = this.#runtime?.worker
-    // A started process reads this every 20 s.
-    if (engine === undefined) await known.refresh()
-    return explain(
-      {
-        store,
-        flows: this.#flows,
-        isServed: (name) => (engine !== undefined && this.#flows.has(name)) || known.isServed(name),
-        findSlotWait: (run) => engine?.findSlotWait(run),
-        isProcessFull: () => engine?.isFull() === true,
-        claimError: (name) => engine?.claimError(name),
-        hasLingeringHandler: (lane) => engine?.hasLingeringHandler(lane) === true,
-      },
-      flow,
-      key,
-    )
+    return explain(await this.#describeWork(), flow, key)
+  }
+
+  async #describeWork(): Promise<ExplainDependencies> {
+    const [store, registry] = [await this.#storeHandle.store(), await this.#storeHandle.registry()]
+    return describeWork({ store, registry, flows: this.#flows, worker: this.#runtime?.worker })
   }
 
   /** `source` declares a source of requests. It verifies the sender of each request before anything is stored. */
@@ -252,6 +244,10 @@ export class Sluice {
   /** `fetch` is a web-standard handler for the sources and routes, which any framework can mount. */
   readonly fetch = (request: Request, context: FetchContext = {}): Promise<Response> =>
     this.#receiving.fetch(request, context)
+
+  /** `dashboard` is a web-standard handler for the dashboard, which a host app can mount at any path and behind its own sign-in. */
+  readonly dashboard = (request: Request, context: DashboardContext = {}): Promise<Response> =>
+    this.#receiving.dashboard(request, context)
 
   /** `listen` serves sources and routes. It resolves once the server accepts requests. */
   listen(options: ListenOptions = {}): Promise<ListeningApp> {
@@ -388,6 +384,7 @@ export class Sluice {
       isMetricsPublic: this.#settings.openMetrics,
       isOpen: this.#settings.isAdminOpen,
       emit: this.#events.emit,
+      storeAddress: () => (typeof this.#storeHandle.address === 'string' ? this.#storeHandle.address : ''),
     })
   }
 }

@@ -8,7 +8,16 @@ import type { Receiver, RequestHead } from '../receive/receiver.ts'
 import type { SourceResponse } from '../receive/source.ts'
 import { PROOF_HEADER, CHALLENGE_HEADER, type ServerAddress } from '../crypto/key-proof.ts'
 import { STORE_ID_HEADER } from '../store/open.ts'
-import { BoundedRequest, routeBodyTooLarge, type AppRoute, type RouteRole } from './app-route.ts'
+import { isStreamRequest, type AdminApi, type ConnectionInfo } from './admin-api.ts'
+import { BoundedRequest, routeBodyTooLarge, type AppRoute } from './app-route.ts'
+import {
+  Dashboard,
+  DASHBOARD_MOUNT,
+  findPathBelow,
+  isBelowMount,
+  parseDashboardContext,
+  type DashboardContext,
+} from './dashboard.ts'
 import { targetFault } from './node-request.ts'
 import { toWebRequestHead, toWebResponse, createWebBodyReader, type FetchContext } from './web-fetch.ts'
 
@@ -20,6 +29,8 @@ export interface RequestRouterDependencies {
   readonly findUnreadyReason: () => Promise<string | undefined>
   /** The admin API, created on first use. */
   readonly api: () => Promise<AdminApi>
+  /** Whether the dashboard is served at its default mount. */
+  readonly servesDashboard?: boolean
   readonly traces: Traces
   /** Returns the id of the store, with which a CLI finds the server of a store. */
   readonly storeMark?: () => string
@@ -27,26 +38,10 @@ export interface RequestRouterDependencies {
   readonly proveKey?: (challenge: string, at: ServerAddress) => Promise<string | undefined>
 }
 
-export interface AdminApi {
-  handle(head: RequestHead, connection: ConnectionInfo, read: ReadBody): Promise<SourceResponse>
-  /** Streams live events until the client disconnects. */
-  stream(head: RequestHead, connection: ConnectionInfo): Promise<Response>
-  /** Returns the caller's name, or the response that rejects a caller without the role. */
-  authorize(head: RequestHead, connection: ConnectionInfo, role: RouteRole): Promise<string | SourceResponse>
-}
-
 /** `MatchedRoute` is a route of the app with the parameters of the requested path. */
 export interface MatchedRoute {
   readonly route: AppRoute
   readonly params: Readonly<Record<string, string>>
-}
-
-/** `ConnectionInfo` says how a request arrived. */
-export interface ConnectionInfo {
-  /** False if something may be in between, e.g. a proxy or another framework. */
-  readonly isDirect: boolean
-  /** The local address of the connection, if it ends at our own server. */
-  readonly local?: ServerAddress
 }
 
 /** `Arrival` is what is known about a request besides its content. */
@@ -61,9 +56,11 @@ const HEALTH_PATHS = /^\/(?:healthz|readyz)$/
 
 export class RequestRouter {
   readonly #deps: RequestRouterDependencies
+  readonly #dashboard: Dashboard
 
   constructor(deps: RequestRouterDependencies) {
     this.#deps = deps
+    this.#dashboard = new Dashboard(deps.api)
   }
 
   async fetch(request: Request, context: FetchContext = {}): Promise<Response> {
@@ -75,7 +72,42 @@ export class RequestRouter {
     const own = this.findAppRoute(request.method, head.url.pathname)
     if (own !== undefined) return this.callAppRoute(own, request, { head, connection, context })
     if (isStreamRequest(head)) return this.stream(head, connection)
-    return toWebResponse(await this.handle(head, connection, createWebBodyReader(request, this.#deps.clock)))
+    const read = createWebBodyReader(request, this.#deps.clock)
+    if (this.isDashboardRequest(head)) return this.showDashboard(head, connection, read)
+    return toWebResponse(await this.handle(head, connection, read))
+  }
+
+  /** `dashboard` serves the dashboard at a mount that the host app chooses. */
+  async dashboard(request: Request, context: DashboardContext = {}): Promise<Response> {
+    const [head, connection] = [toWebRequestHead(request, context), { isDirect: false }]
+    const fault = context.target === undefined ? undefined : targetFault(context.target)
+    if (fault !== undefined) return toWebResponse(this.refuse(fault, head))
+    const { mount, ...user } = parseDashboardContext(context, head.url.pathname)
+    const path = findPathBelow(mount, head.url.pathname)
+    return this.#dashboard.respond({
+      path,
+      head,
+      connection,
+      read: createWebBodyReader(request, this.#deps.clock),
+      ...user,
+    })
+  }
+
+  /** `isDashboardRequest` returns whether the path is below the default mount. `/` leads there, unless a source has that path. */
+  isDashboardRequest({ method, url: { pathname } }: RequestHead): boolean {
+    if (this.#deps.servesDashboard !== true) return false
+    if (isBelowMount(DASHBOARD_MOUNT, pathname)) return true
+    return (
+      pathname === '/' &&
+      (method === 'GET' || method === 'HEAD') &&
+      this.#deps.receiver.findSourceName('/') === undefined
+    )
+  }
+
+  showDashboard(head: RequestHead, connection: ConnectionInfo, read: ReadBody): Promise<Response> {
+    const { pathname } = head.url
+    const path = pathname === '/' ? undefined : findPathBelow(DASHBOARD_MOUNT, pathname)
+    return this.#dashboard.respond({ path, head, connection, read })
   }
 
   /** `refuse` records a request that is rejected before routing, and returns the response. */
@@ -171,10 +203,6 @@ export class RequestRouter {
 function routeMethodNotAllowed(methods: readonly string[]): Problem {
   const allow = [...new Set(methods)].join(', ')
   return { code: 'METHOD_NOT_ALLOWED', what: `The method must be ${allow}.`, fix: '', headers: { allow } }
-}
-
-export function isStreamRequest({ method, url }: RequestHead): boolean {
-  return method === 'GET' && url.pathname === '/v1/stream'
 }
 
 function jsonResponse(status: number, body: unknown): SourceResponse {

@@ -10,7 +10,8 @@ import type { RequestHead } from '../receive/receiver.ts'
 import type { SourceResponse } from '../receive/source.ts'
 import { rejectBrokenRequest, toRouteProblem } from './broken-request.ts'
 import { ConnectionLimiter, type ConnectionCounts } from './connections.ts'
-import { isStreamRequest, type RequestRouter } from './request-router.ts'
+import { isStreamRequest } from './admin-api.ts'
+import type { RequestRouter } from './request-router.ts'
 import { createNodeBodyReader, targetFault, toRequestHead, toWebRequest } from './node-request.ts'
 import { addSourceShortcut } from './source-shortcut.ts'
 import { trustedProxies, type IsTrusted } from './trusted-proxies.ts'
@@ -190,6 +191,9 @@ async function respondTo(serving: ServerState, request: FastifyRequest, head: Re
     return toSendWebResponse(await inbound.callAppRoute(own, toWebRequest(request, head), arrival))
   }
   if (isStreamRequest(head)) return toSendWebResponse(await inbound.stream(head, { isDirect }))
+  if (inbound.isDashboardRequest(head)) {
+    return toSendWebResponse(await inbound.showDashboard(head, { isDirect }, createNodeBodyReader(request.raw)))
+  }
   const { localAddress: address = '', localPort: port = 0 } = request.raw.socket
   return toSend(await inbound.handle(head, { isDirect, local: { address, port } }, createNodeBodyReader(request.raw)))
 }

@@ -44,15 +44,24 @@ function reached(from: readonly string[], nameOf: (specifier: string) => string)
 }
 
 const pack = packed()
+const PAGE = 'dist/dashboard/'
 const plain = (path: string): string => posix.normalize(path)
 
 test('the package has the code that its entries and its command load, and no other', async () => {
   const { files } = await pack
   const roots = [...entries.map((entry) => entry.default), ...Object.values(manifest.bin), ...THREADS]
   const loaded = reached(roots.map(plain), (one) => one)
-  expect(files.filter((file) => file.startsWith('dist/') && file.endsWith('.js')).toSorted()).toEqual(
-    [...loaded].toSorted(),
+  const code = files.filter((file) => file.startsWith('dist/') && file.endsWith('.js') && !file.startsWith(PAGE))
+  expect(code.toSorted()).toEqual([...loaded].toSorted())
+})
+
+test('the package has the page of the dashboard, with the files that it loads', async () => {
+  const { files } = await pack
+  const named = [...read(`${PAGE}index.html`).matchAll(/(?:src|href)="\.\/([^"]+)"/g)].map(
+    ([, file]) => `${PAGE}${file}`,
   )
+  expect(named.length).toBeGreaterThan(1)
+  expect(files).toEqual(expect.arrayContaining([`${PAGE}index.html`, ...named]))
 })
 
 test('the package has the types that its entries lead to, and no other', async () => {
@@ -70,7 +79,9 @@ test('the package has no source maps, no tests, no sources and no results of mea
   expect(files.filter((file) => /^(?:bench|proof)\//.test(file))).toEqual(['bench/README.md', 'proof/README.md'])
   expect(read('dist/index.js')).not.toContain('sourceMappingURL')
   // Of the other files in dist/, the code reads the SQL.
-  const others = files.filter((file) => file.startsWith('dist/') && !/\.(?:js|d\.ts)$/.test(file))
+  const others = files.filter(
+    (file) => file.startsWith('dist/') && !file.startsWith(PAGE) && !/\.(?:js|d\.ts)$/.test(file),
+  )
   expect(new Set(others.map((file) => extname(file)))).toEqual(new Set(['.sql']))
   expect(files.length).toBeLessThan(800)
   expect(unpackedSize).toBeLessThan(3_500_000)
