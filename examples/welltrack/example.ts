@@ -3,7 +3,7 @@ import type { Example } from '../kit/example.ts'
 import { backfill, duplicatesAndReplacement, everyMapping } from './scenarios/garmin.ts'
 import { leaveAndReturn, malformedAmongMany, permissions, unknownPerson } from './scenarios/garmin.ts'
 import { purge, restart, retries } from './scenarios/failures.ts'
-import { budgets, deauthorization, exhausted, lifeOfAnActivity, tokens } from './scenarios/strava.ts'
+import { budgets, deauthorization, exhausted, flood, lifeOfAnActivity, tokens } from './scenarios/strava.ts'
 import { SHORT_TIMES, type World } from './scenarios/world.ts'
 import { settingsFrom } from './settings.ts'
 import { GarminStandIn } from './stand-in/garmin.ts'
@@ -40,6 +40,7 @@ export const welltrack: Example<World> = {
     'A person withdraws permissions': permissions,
     'A backfill of 90 days can be continued': backfill,
     'The life of an activity at Strava': lifeOfAnActivity,
+    'An athlete who floods the app': flood,
     'A person leaves Strava, in both forms': deauthorization,
     'Tokens are refreshed once': tokens,
     'Both budgets of Strava hold, and nobody is held up': budgets,

@@ -21,6 +21,8 @@ export interface Settings {
     readonly day: number
     /** The most activities of one person in a quarter of an hour. */
     readonly perAthlete: number
+    /** The most requests about one athlete in a minute. */
+    readonly requestsPerAthlete: number
     /** The length of Strava's short window. Only a stand-in has another one than a quarter of an hour. */
     readonly window: Millis
   }
@@ -59,6 +61,7 @@ export function settingsFrom(env: Env): Settings {
       quarterHour: count('STRAVA_PER_15_MINUTES', 100),
       day: count('STRAVA_PER_DAY', 1_000),
       perAthlete: count('STRAVA_PER_ATHLETE', 25),
+      requestsPerAthlete: count('STRAVA_REQUESTS_PER_ATHLETE', 100),
       window: count('STRAVA_WINDOW_MS', 900_000),
     },
     // The list of the design. Its formula would give 1, 2, 4 and 8 minutes instead.

@@ -31,7 +31,11 @@ export function build({ store, env, clock, options, url, watch }: Surroundings):
     suffixes: GARMIN_PATHS,
     encrypt: true,
   })
-  app.source('strava', stravaSource(settings.strava), { path: '/webhooks/strava', encrypt: true })
+  app.source('strava', stravaSource(settings.strava), {
+    path: '/webhooks/strava',
+    encrypt: true,
+    subjectRate: { rate: settings.strava.requestsPerAthlete, per: '1m' },
+  })
   garminFlows(parts)
   stravaFlows(parts)
   peopleFlows(parts)

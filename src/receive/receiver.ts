@@ -53,6 +53,7 @@ export class Receiver {
   readonly #paths = new SourcePaths()
   readonly #addressRate: RequestRateLimiter
   readonly #rates = new Map<string, RequestRateLimiter>()
+  readonly #subjectRates = new Map<string, RequestRateLimiter>()
   #activeRequests = 0
   #idle: PromiseWithResolvers<void> | undefined
   readonly #bodyMemory: BodyMemory
@@ -78,8 +79,10 @@ export class Receiver {
 
   declare(source: DeclaredSource): void {
     this.#paths.add(source)
-    if (source.rate !== undefined)
-      this.#rates.set(source.name, new RequestRateLimiter(source.rate.rate, source.rate.per))
+    const { name, rate, subjectRate } = source
+    if (rate !== undefined) this.#rates.set(name, new RequestRateLimiter(rate.rate, rate.per))
+    if (subjectRate !== undefined)
+      this.#subjectRates.set(name, new RequestRateLimiter(subjectRate.rate, subjectRate.per))
   }
 
   /** `stop` rejects all further requests. It resolves when all earlier requests have a response (L13). */
@@ -164,6 +167,8 @@ export class Receiver {
     const events = tryRead(() => source.source.events(request))
     if ('code' in events) return events
     if (events.length > source.maxEvents) return tooManyEvents(events.length, source)
+    const tooManyOfSubject = this.#checkSubjectRate(source, events)
+    if (tooManyOfSubject !== undefined) return tooManyOfSubject
     return this.#storeEvents(source, request, id, events)
   }
 
@@ -175,6 +180,18 @@ export class Receiver {
   #checkSourceRate({ name }: DeclaredSource): Problem | undefined {
     const after = this.#rates.get(name)?.count('', this.#deps.clock.monotonic())
     return after === undefined ? undefined : tooManyRequests('This source', after)
+  }
+
+  /** `#checkSubjectRate` counts a request once for each of its subjects. */
+  #checkSubjectRate({ name }: DeclaredSource, events: readonly SourceEvent[]): Problem | undefined {
+    const rate = this.#subjectRates.get(name)
+    if (rate === undefined) return undefined
+    const now = this.#deps.clock.monotonic()
+    for (const subject of new Set(events.map((event) => event.subject))) {
+      const after = subject === undefined ? undefined : rate.count(subject, now)
+      if (after !== undefined) return tooManyRequests('The subject of this request', after)
+    }
+    return undefined
   }
 
   /** `#handleHandshake` handles requests that are not events. A signed handshake is handled after verification. */
@@ -273,7 +290,7 @@ function unknownSource({ url }: RequestHead): Problem {
 }
 
 function tooManyRequests(who: string, after: Millis): Problem {
-  const fix = 'Raise the rate of the source, or addressRate of the app, to accept more.'
+  const fix = 'Raise rate or subjectRate of the source, or addressRate of the app, to accept more.'
   return { code: 'TOO_MANY_REQUESTS', what: `${who} exceeds its rate.`, fix, retryAfter: after }
 }
 

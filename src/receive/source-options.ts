@@ -19,6 +19,8 @@ export interface SourceOptions {
   readonly dedupe?: Duration
   /** The rate of all senders together. Requests beyond it get 429. */
   readonly rate?: { readonly rate: number; readonly per: Duration }
+  /** The rate of the requests about one subject, e.g. a person at the provider. Requests beyond it get 429. */
+  readonly subjectRate?: { readonly rate: number; readonly per: Duration }
   /** Whether compressed bodies (gzip, deflate, br) are decompressed. Otherwise they are rejected. The signature
       covers the decompressed bytes. */
   readonly compressed?: boolean
@@ -38,12 +40,20 @@ export interface DeclaredSource {
   readonly dedupeFor: Millis
   readonly compressed: boolean
   readonly encrypt: boolean
-  readonly rate: { readonly rate: number; readonly per: Millis } | undefined
+  readonly rate: SourceRate | undefined
+  readonly subjectRate: SourceRate | undefined
+}
+
+interface SourceRate {
+  readonly rate: number
+  readonly per: Millis
 }
 
 /** The default for the events of one request, which gets its response when all of them are stored. */
 const MAX_EVENTS = 10_000
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/i
+
+const OPTIONS = ['path', 'suffixes', 'maxBody', 'dedupe', 'rate', 'subjectRate', 'compressed', 'encrypt'] as const
 
 /** Anyone who sends to a source of this name could raise alerts. */
 const RESERVED_NAME = 'sluice'
@@ -70,7 +80,7 @@ export function createDeclaredSource(name: string, source: Source, options: Sour
   }
   const fault = responseFault(source.answer)
   if (fault !== undefined) refuse(`answer: ${fault}`)
-  assertKnownOptions(options, ['path', 'suffixes', 'maxBody', 'dedupe', 'rate', 'compressed', 'encrypt'], where)
+  assertKnownOptions(options, OPTIONS, where)
   const path = options.path ?? `/in/${name}`
   if (!/^\/(?:[^\s?#*]*|[^\s?#*]*\/\*)$/.test(path))
     refuse(`path must begin with /, have no space, ?, # or *, and may end in /*; got ${JSON.stringify(path)}.`)
@@ -88,9 +98,14 @@ export function createDeclaredSource(name: string, source: Source, options: Sour
   const maxBody = options.maxBody ?? source.maxBody ?? DEFAULTS.maxBody
   if (!Number.isSafeInteger(maxBody) || maxBody < 1 || maxBody > BODY_BYTES_MAX)
     refuse(`maxBody must be a whole number of bytes from 1 to ${BODY_BYTES_MAX}; got ${maxBody}.`)
-  const per = options.rate === undefined ? 0 : parseDuration(options.rate.per, `source ${name}.rate.per`)
-  if (options.rate !== undefined && !(options.rate.rate > 0 && per > 0))
-    refuse('rate.rate and rate.per must be above 0.')
+  const [rate, subjectRate] = (['rate', 'subjectRate'] as const).map((option) => {
+    const given = options[option]
+    if (given === undefined) return undefined
+    const per = parseDuration(given.per, `source ${name}.${option}.per`)
+    return given.rate > 0 && per > 0
+      ? { rate: given.rate, per }
+      : refuse(`${option}.rate and ${option}.per must be above 0.`)
+  })
   const maxEvents = assertWholeNumber(source.maxEvents ?? MAX_EVENTS, 1, `${where}maxEvents`)
   const dedupeFor = parseDuration(options.dedupe ?? source.dedupeFor ?? DEFAULTS.dedupe, `source ${name}.dedupe`)
   // A request signed ahead of time by the tolerance stays valid for as long again after that time.
@@ -110,7 +125,8 @@ export function createDeclaredSource(name: string, source: Source, options: Sour
     dedupeFor,
     compressed: options.compressed ?? false,
     encrypt: options.encrypt ?? false,
-    rate: options.rate === undefined ? undefined : { rate: options.rate.rate, per },
+    rate,
+    subjectRate,
   }
 }
 

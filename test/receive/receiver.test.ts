@@ -233,6 +233,8 @@ describe('a source', () => {
     ['a', source, { maxBody: Infinity }],
     ['a', source, { rate: { rate: 0, per: '1s' } }],
     ['a', source, { rate: { rate: 1, per: '0s' } }],
+    ['a', source, { subjectRate: { rate: 0, per: '1s' } }],
+    ['a', source, { subjectRate: { rate: 1, per: '0s' } }],
     ['a', source, { dedupe: anything('soon') }],
     ['a', source, { path: 'in' }],
     ['a', source, { path: '/in?a' }],

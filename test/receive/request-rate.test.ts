@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { toNetwork, RequestRateLimiter } from '../../src/receive/rate.ts'
 import { github } from '../../src/sources/github.ts'
 import { unverified } from '../../src/sources/credentials.ts'
+import { garmin } from '../../src/sources/garmin.ts'
 import { AT_GITHUB, githubHook, opened, problemOf, SECRET, withGithub } from './scene.ts'
 
 const REMEMBERED = 20_000
@@ -142,6 +143,26 @@ describe('an app', () => {
     const [taken, refused] = [1, 2].map(() => new Request('http://hooks.test/in/open', { method: 'POST', body: '{}' }))
     expect([(await app.fetch(taken as Request)).status, taken?.bodyUsed]).toEqual([202, true])
     expect([(await app.fetch(refused as Request)).status, refused?.bodyUsed]).toEqual([429, false])
+  })
+
+  it('counts each subject by itself: who is beyond the rate keeps no other one out', async () => {
+    const subjectRate = { rate: 2, per: '10s' } as const
+    const { app, clock } = await opened((one) => one.source('garmin', garmin({ clientId: SECRET }), { subjectRate }))
+    let n = 0
+    const send = (...people: readonly string[]): Promise<Response> => {
+      const items = people.map((userId) => ({ userId, summaryId: `${n++}` }))
+      const headers = { 'garmin-client-id': SECRET, 'content-type': 'application/json' }
+      const body = JSON.stringify({ dailies: items })
+      return app.fetch(new Request('http://hooks.test/in/garmin', { method: 'POST', headers, body }))
+    }
+    const statuses = async (...people: readonly string[]): Promise<number> => (await send(...people)).status
+    // Several items of one person in a request count once.
+    expect([await statuses('ada', 'ada', 'ada'), await statuses('ada'), await statuses('ada')]).toEqual([200, 200, 429])
+    expect([await statuses('ben'), await statuses('ben', 'ada')]).toEqual([200, 429])
+    const refused = await send('ada')
+    expect((await problemOf(refused)).code).toBe('TOO_MANY_REQUESTS')
+    clock.advance(Number(refused.headers.get('retry-after')) * 1_000)
+    expect(await statuses('ada')).toBe(200)
   })
 
   it('counts all senders as one if their addresses are unknown', async () => {

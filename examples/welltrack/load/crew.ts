@@ -29,6 +29,7 @@ export class Crew {
       STRAVA_PER_15_MINUTES: String(STRAVA.quarterHour),
       STRAVA_PER_DAY: String(STRAVA.day),
       STRAVA_WINDOW_MS: String(STRAVA.window),
+      STRAVA_REQUESTS_PER_ATHLETE: '1000000',
     }
     const served: Served[] = []
     const crew = new Crew(new Workers({ main: import.meta.resolve('../main.ts'), store, env, urls }), served)

@@ -31,6 +31,20 @@ export const lifeOfAnActivity: Play = async (stage) => {
   stage.check(`unknown aspects and objects are refused: ${refused.join()}`, refused.join() === '400,400')
 }
 
+export const flood: Play = async (stage) => {
+  const { strava, settings } = stage.world
+  await connectStrava(stage, 'sam', '7009')
+  await connectStrava(stage, 'tia', '7010')
+  const statuses: number[] = []
+  // Nobody is asked for what is deleted.
+  for (let n = 0; n <= settings.strava.requestsPerAthlete; n++)
+    statuses.push(await strava.tell(stage.send, { id: `${1_000 + n}`, athlete: '7009', aspect_type: 'delete' }))
+  const refused = statuses.filter((status) => status !== 200)
+  stage.check(`an athlete who floods the app is refused: ${refused.join()}`, refused.join() === '429')
+  const other = await strava.tell(stage.send, { id: '2000', athlete: '7010', aspect_type: 'delete' })
+  stage.check(`which keeps no other one out: ${other}`, other === 200)
+}
+
 export const deauthorization: Play = async (stage) => {
   const { strava, notify } = stage.world
   const before = notify.log.length
