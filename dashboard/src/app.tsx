@@ -1,23 +1,19 @@
 // Chooses what to show: the sign-in, or a page in its frame.
-import type { ComponentType, JSX } from 'preact'
+import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Failure } from './components/basics.tsx'
 import { Frame, LoadingPage, Shell } from './components/shell.tsx'
 import type { PageName } from './lib/routes.ts'
-import { Overview } from './pages/overview.tsx'
+import { PAGE_LOADERS, type PageView } from './pages/index.ts'
+import { Overview } from './pages/overview/overview.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { place } from './state/router.ts'
 import { loadSession, session, sessionError } from './state/session.ts'
 
-type PageView = ComponentType
-
-/** Pages other than the first are loaded when they are opened. */
-const LAZY: Readonly<Partial<Record<PageName, () => Promise<PageView>>>> = {}
-
 const loaded = new Map<PageName, PageView>([['overview', Overview]])
 
 async function load(name: PageName): Promise<void> {
-  const view = await LAZY[name]?.()
+  const view = await PAGE_LOADERS[name]?.()
   if (view !== undefined) loaded.set(name, view)
 }
 
@@ -50,7 +46,7 @@ function Current(): JSX.Element {
   const { page } = place.value
   const View = usePage(page)
   if (View !== undefined) return <View />
-  if (LAZY[page] !== undefined) return <LoadingPage title="Loading" />
+  if (PAGE_LOADERS[page] !== undefined) return <LoadingPage title="Loading" />
   return (
     <Frame title="Not found">
       <p>

@@ -17,6 +17,7 @@ import { Bones, IconButton, Note } from './basics.tsx'
 import { Icon, Logo, type IconName } from './icon.tsx'
 import { Help, isHelpOpen } from './help.tsx'
 import { isPaletteOpen, Palette } from './palette.tsx'
+import { Patterns } from './patterns.tsx'
 
 interface Target {
   readonly page: PageName & IconName
@@ -269,6 +270,7 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
   useShellKeys()
   return (
     <div class="app">
+      <Patterns />
       <button type="button" class="skip" onClick={() => document.querySelector<HTMLElement>('main')?.focus()}>
         Skip to content
       </button>
