@@ -7,6 +7,7 @@ const CATALOGUE = {
     status: 500,
     fix: 'Create a configuration file whose default export is the app, or name it with --config.',
   },
+  NODE_TOO_OLD: { status: 500, fix: 'Install a newer Node.js: https://nodejs.org' },
   EVENT_INVALID: { status: 400, fix: 'Correct the field that the message names, then send the event again.' },
   ENDPOINT_INVALID: { status: 400, fix: 'Correct the field that the message names, then try again.' },
   APP_STOPPED: { status: 503, fix: 'Make the call before stop(), or in another process.' },

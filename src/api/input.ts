@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { SluiceError } from '../errors.ts'
 import type { ReadBody } from '../receive/body.ts'
 import type { RequestHead } from '../receive/receiver.ts'
+import { describeIssue } from './issue-text.ts'
 import type { ApiRoute } from './route.ts'
 
 const MAX_BODY = 1024 * 1024
@@ -52,7 +53,7 @@ function assertWellFormed(name: string, value: unknown): unknown {
 }
 
 export function parseInput(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
-  const result = schema.safeParse(value)
+  const result = schema.safeParse(value, { error: describeIssue })
   if (result.success) return result.data
   const { path = [], message = 'the value is invalid' } = result.error.issues[0] ?? {}
   const field = path.length === 0 ? where : `${where}: ${path.join('.')}`

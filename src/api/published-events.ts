@@ -6,6 +6,7 @@ import { createEvent } from '../model/new-event.ts'
 import { parseCloudEvents } from '../sources/cloud-events.ts'
 import { readElements, readMembers, isArraySlice, parseJsonSlice, type JsonSlice } from '../sources/json-slices.ts'
 import type { RequestHead } from '../receive/receiver.ts'
+import { describeIssue } from './issue-text.ts'
 import { timeInput } from './schemas.ts'
 
 const MAX_PUBLISHED = 1_000
@@ -78,7 +79,7 @@ function readJson(body: Uint8Array): readonly EventInput[] {
 }
 
 function readEvent(slice: JsonSlice, where: string): EventInput {
-  const result = EVENT.safeParse(JSON.parse(Buffer.from(slice).toString()))
+  const result = EVENT.safeParse(JSON.parse(Buffer.from(slice).toString()), { error: describeIssue })
   if (!result.success) {
     const { path = [], message = 'the event is invalid' } = result.error.issues[0] ?? {}
     throw invalid(`${where}${path.length === 0 ? '' : `${path.join('.')}: `}${message}.`)

@@ -8,6 +8,7 @@ import type { FlowOptions } from '../flow/options.ts'
 import type { EventOf, EventSelector } from '../flow/selection.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import type { Handler, Run } from '../run/run.ts'
+import { assertNodeVersion } from '../validate/node-version.ts'
 import { isObject, assertKnownOptions } from '../validate/options.ts'
 import { isDev } from './dev-mode.ts'
 import { assertLogOptions, type LogOptions } from '../observe/log/log.ts'
@@ -119,6 +120,7 @@ export interface Settings {
 }
 
 export function parseSettings(options: SluiceOptions): Settings {
+  assertNodeVersion()
   if (typeof options !== 'object' || options === null)
     throw invalid("the options must be an object, e.g. { store: 'memory:' }.")
   if (typeof options.store !== 'string' && !isStore(options.store)) {

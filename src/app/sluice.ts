@@ -1,5 +1,6 @@
 // `Sluice` is the composition root, which connects all parts. An app is declared first and started then.
 import { Alerting } from './alerting.ts'
+import { withDevFormat } from './dev-mode.ts'
 import { Deliveries, type DeliveryOptions } from './deliveries.ts'
 import type { Endpoints } from '../deliver/endpoints.ts'
 import { SwappableClock, systemClock, waitAtMost, type Millis } from '../clock.ts'
@@ -82,7 +83,7 @@ export class Sluice {
   constructor(options: SluiceOptions) {
     this.#settings = parseSettings(options)
     this.#clock = new SwappableClock(options.clock ?? systemClock)
-    this.#log = createAppLog(this.#events, options.log ?? {}, this.#clock)
+    this.#log = createAppLog(this.#events, withDevFormat(options.log), this.#clock)
     this.#traces = new Traces(options.traces)
     const keyring = new Keyring(parseEncryptionKeys(options.encryptionKey, process.env))
     const { keepBytes, isAdminOpen, servesDashboard, dedupeFor } = this.#settings

@@ -1,5 +1,6 @@
 // Parses options and positional arguments by the declaration of the command. Anything else is rejected.
 import { parseArgs } from 'node:util'
+import { suggestName } from '../validate/closest-name.ts'
 
 export interface Option {
   readonly type: 'string' | 'boolean'
@@ -72,4 +73,17 @@ function toParseOptions(options: Options): Record<string, { type: 'string' | 'bo
   return Object.fromEntries(
     Object.entries(options).map(([name, { type, multiple = false }]) => [name, { type, multiple }]),
   )
+}
+
+/** `describeParseError` explains an error of the constructor of `ParsedArguments`, and returns undefined for any other error. */
+export function describeParseError(error: unknown, options: Options): string | undefined {
+  if (!(error instanceof TypeError && 'code' in error)) return undefined
+  const given = /^(?:Unknown option|Option) '(?<option>-{1,2}[^' ]*)/.exec(error.message)?.groups?.['option']
+  if (given === undefined) return error.message
+  if (error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+    return `There is no option ${given}.${suggestName(given.replace(/^-+/, ''), Object.keys(options), '--')}`
+  }
+  const name = given.slice(2)
+  const { type, placeholder = name.toUpperCase() } = options[name] ?? { type: 'string' }
+  return type === 'boolean' ? `${given} takes no value.` : `${given} needs a value: ${given}=${placeholder}.`
 }

@@ -1,11 +1,13 @@
 // Finds and loads the app from `sluice.config.ts`. Node itself strips the types; no build step is needed.
 import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SluiceError } from '../errors.ts'
 import type { ListenOptions } from '../http/server.ts'
 import type { Sluice } from '../app/sluice.ts'
+import { applyEnvFile } from './env-file.ts'
 import type { ConnectOptions } from './find-client.ts'
+import { loadAsModules } from './module-format.ts'
 
 const FILE_NAMES = ['sluice.config.ts', 'sluice.config.mts', 'sluice.config.js', 'sluice.config.mjs'] as const
 
@@ -36,13 +38,16 @@ export interface LoadedConfig {
   readonly listen: ListenOptions
 }
 
+/** `loadConfig` loads the file, after the variables of the `.env` beside it. */
 export async function loadConfig(file: string): Promise<LoadedConfig> {
   let loaded: { readonly default?: unknown; readonly listen?: unknown }
+  applyEnvFile(dirname(file))
+  loadAsModules()
   try {
     loaded = (await import(pathToFileURL(file).href)) as typeof loaded
   } catch (error) {
     if (error instanceof SluiceError) throw error
-    const why = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    const why = error instanceof Error ? describeThrown(error) : String(error)
     throw new SluiceError('CONFIG_INVALID', `${file} cannot be loaded: ${why}.`, error, 'Correct the file.')
   }
   const { default: app, listen = {} } = loaded
@@ -53,6 +58,12 @@ export async function loadConfig(file: string): Promise<LoadedConfig> {
     throw new SluiceError('CONFIG_INVALID', `${file} exports a listen that is not an object.`, undefined, LISTEN_FIX)
   }
   return { app, listen }
+}
+
+/** The frames inside Node do not help to find the mistake in the file. */
+function describeThrown({ stack, name, message }: Error): string {
+  const lines = (stack ?? `${name}: ${message}`).split('\n')
+  return lines.filter((line) => !/^\s+at .*(?:\(|\s)node:/.test(line)).join('\n')
 }
 
 /** Checks the shape, because the app may come from another copy of this package. */

@@ -5,6 +5,7 @@ import { systemClock } from '../clock.ts'
 import { ENCRYPTION_KEY_VARIABLE } from '../crypto/keyring.ts'
 import { DEV } from '../app/dev-mode.ts'
 import { loadDevKey } from './dev-key.ts'
+import { isInEnvFile } from './env-file.ts'
 import { FolderWatcher } from './folder-watch.ts'
 
 export interface DevOptions {
@@ -59,7 +60,7 @@ export async function runDev({ args, main, folder, env: given, print: say, signa
 
 /** A developer has a master key from the start, so encrypted data stays readable after a restart. */
 function devKeyEnv(folder: string, env: DevOptions['env'], say: DevOptions['print']): Readonly<Record<string, string>> {
-  if (env[ENCRYPTION_KEY_VARIABLE] !== undefined) return {}
+  if (env[ENCRYPTION_KEY_VARIABLE] !== undefined || isInEnvFile(folder, ENCRYPTION_KEY_VARIABLE)) return {}
   const { key, file, isNew } = loadDevKey(folder)
   if (isNew) say(`sluice dev: created the encryption key ${file}; keep it, but not in version control`)
   return { [ENCRYPTION_KEY_VARIABLE]: key }

@@ -1,4 +1,5 @@
 // Chooses what a command talks to: the named server, else the server on the configuration's store, else the app itself.
+import { dirname, resolve } from 'node:path'
 import { SluiceError } from '../errors.ts'
 import type { Clock } from '../clock.ts'
 import type { ListenOptions } from '../http/server.ts'
@@ -8,6 +9,7 @@ import { redirectStdout } from './output.ts'
 import type { ApiClient, UnreachableApi } from './api-client.ts'
 import { findConfigPath, loadConfig, hasConfig } from './config-file.ts'
 import { useDevKey } from './dev-key.ts'
+import { applyEnvFile } from './env-file.ts'
 import { serverHasKey, HttpApiClient, probeServer } from './http-api-client.ts'
 
 export interface ConnectOptions {
@@ -29,7 +31,9 @@ type ClientTarget =
 const PORT = '8787'
 
 async function findTarget(where: ConnectOptions): Promise<ClientTarget> {
-  const { env, clock } = where
+  const { env, clock, folder, config } = where
+  // The file may name the server and the key.
+  applyEnvFile(config === undefined ? folder : dirname(resolve(folder, config)))
   const key = where.key ?? env['SLUICE_KEY']
   const named = where.url ?? env['SLUICE_URL']
   if (named !== undefined) return toServerTarget(assertUrl(named), key)
@@ -74,6 +78,7 @@ export async function findServer(where: ConnectOptions): Promise<HttpApiClient |
 async function loadApp(where: ConnectOptions): Promise<{ app: Sluice; listen: ListenOptions; file: string }> {
   const file = findConfigPath(where.folder, where.config)
   redirectStdout()
+  applyEnvFile(dirname(file))
   useDevKey(where.folder)
   return { ...(await loadConfig(file)), file }
 }

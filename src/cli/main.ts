@@ -1,15 +1,17 @@
 #!/usr/bin/env node
 // The entry point of the command line. exit.ts lists the exit codes.
-import { exitAfterFlush } from './output.ts'
+import { assertNodeVersion } from '../validate/node-version.ts'
 import { EXIT } from './exit.ts'
-import { runCommand } from './run-command.ts'
 
+// The commands import modules that an older Node does not have, so they are loaded after the check.
 try {
-  const { exit, isLongRunning: isLasting } = await runCommand(process.argv.slice(2))
+  assertNodeVersion()
+  const { exitAfterFlush } = await import('./output.ts')
+  const { runCommand } = await import('./run-command.ts')
+  const { exit, isLongRunning } = await runCommand(process.argv.slice(2))
   process.exitCode = exit
   // Open handles of the configuration would keep a command alive that only made a call, or an app that failed to start.
-  if (isLasting !== true || exit !== EXIT.done) exitAfterFlush(exit)
+  if (isLongRunning !== true || exit !== EXIT.done) exitAfterFlush(exit)
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-  exitAfterFlush(EXIT.failed)
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`, () => process.exit(EXIT.failed))
 }

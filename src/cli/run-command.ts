@@ -2,7 +2,8 @@
 // come from the declarations of the commands.
 import { systemClock } from '../clock.ts'
 import { findClient } from './find-client.ts'
-import { COMMON_OPTIONS, ParsedArguments, type Options } from './arguments.ts'
+import { suggestName } from '../validate/closest-name.ts'
+import { COMMON_OPTIONS, describeParseError, ParsedArguments, type Options } from './arguments.ts'
 import type { ApiClient } from './api-client.ts'
 import type { Command, CommandContext } from './command.ts'
 import { COMMANDS } from './commands/index.ts'
@@ -27,7 +28,12 @@ export async function runCommand(args: readonly string[]): Promise<CommandResult
     const group = COMMANDS.filter(({ name }) => name.startsWith(`${first} `))
     const usage = group.length > 0 ? formatCommands(group) : formatOverview(COMMANDS)
     if (args.includes('--help')) return printUsage(usage)
-    return reportUsageError(args, `There is no command ${`${first} ${second}`.trimEnd()}.`, usage)
+    const guess = suggestCommand(first, second, group)
+    return reportUsageError(
+      args,
+      `There is no command ${`${first} ${second}`.trimEnd()}.${guess}`,
+      guess === '' ? usage : '',
+    )
   }
   const length = command.name.split(' ').length
   const typed = words.slice(0, length).join(' ') === command.name ? length : 1
@@ -42,13 +48,23 @@ function printUsage(usage: string): CommandResult {
   return { exit: EXIT.done }
 }
 
-/** The arguments could not be parsed, but `--json` among them is still recognised. */
+/** The arguments could not be parsed, but `--json` among them is still recognised. The error comes last, because a long
+    usage would scroll it away. */
 function reportUsageError(args: readonly string[], what: string, usage: string): CommandResult {
   const { stdout, stderr } = process
   const out = new Output({ stdout, stderr, asJson: args.includes('--json'), isVerbose: false })
-  const exit = reportCliError(out, 'USAGE_WRONG', what)
-  out.note(`\n${usage}`)
-  return { exit }
+  if (usage !== '') out.note(`${usage}\n`)
+  return { exit: reportCliError(out, 'USAGE_WRONG', what) }
+}
+
+/** Compares with the second words of the group's commands, or with the first words of all commands. */
+function suggestCommand(first: string, second: string, group: readonly Command[]): string {
+  if (group.length === 0) return suggestName(first, wordsOf(COMMANDS, 0), 'sluice ')
+  return suggestName(second, wordsOf(group, 1), `sluice ${first} `)
+}
+
+function wordsOf(commands: readonly Command[], at: 0 | 1): readonly string[] {
+  return [...new Set(commands.map(({ name }) => name.split(' ')[at] ?? ''))]
 }
 
 /** Returns how many arguments are common options, which may precede the command. */
@@ -85,7 +101,8 @@ function parseArguments(command: Command, args: readonly string[]): ParsedArgume
       ? `${takes[given.words.length]} is missing.`
       : `${given.words[takes.length]} is unexpected.`
   } catch (error) {
-    if (error instanceof TypeError && 'code' in error) return error.message
+    const text = describeParseError(error, { ...COMMON_OPTIONS, ...command.options })
+    if (text !== undefined) return text
     throw error
   }
 }

@@ -1,6 +1,7 @@
 // Checks of options and arguments at run time, because callers in plain JavaScript have no type checker. An error names
 // the option or argument, the rule and what the caller passed.
 import { SluiceError } from '../errors.ts'
+import { suggestName } from './closest-name.ts'
 
 export function invalidOption(what: string): SluiceError {
   return new SluiceError('CONFIG_INVALID', what)
@@ -25,7 +26,8 @@ export function assertKnownOptions<Options extends object>(
   const names: readonly PropertyKey[] = [...known]
   const unknown = Object.keys(options).find((option) => !names.includes(option))
   if (unknown === undefined) return
-  throw invalidOption(`${where}${unknown} is not an option. The options are ${names.join(', ')}.`)
+  const guess = suggestName(unknown, names.map(String))
+  throw invalidOption(`${where}${unknown} is not an option.${guess} The options are ${names.join(', ')}.`)
 }
 
 /** A member whose name ends in `?` is optional. */

@@ -337,10 +337,14 @@ describe('commands without a server', () => {
 
 describe('how a command ends', () => {
   it.each<readonly [number, readonly string[], RegExp]>([
-    [2, ['lanes', 'dance'], /lanes hold/],
+    [2, ['lanes', 'dance'], /lanes hold[^]*There is no command lanes dance\.\n$/],
+    [2, ['lanes', 'hodl', 'a', 'b'], /^There is no command lanes hodl\. Did you mean sluice lanes hold\?\n$/],
+    [2, ['lanse'], /^There is no command lanse\. Did you mean sluice lanes\?\n$/],
     [2, ['flows', 'pause'], /<flow> is missing/],
     [2, ['flows', 'pause', 'a', 'b'], /b is unexpected/],
-    [2, ['dead', '--flwo=x'], /--flwo/],
+    [2, ['dead', '--flwo=x'], /There is no option --flwo\. Did you mean --flow\?\n$/],
+    [2, ['dead', '--flow'], /--flow needs a value: --flow=FLOW\.\n$/],
+    [2, ['dead', '--json=yes'], /--json takes no value\.\n$/],
     [2, ['lanes', 'show', 'short'], /must be a flow and a key, or an id/],
     [2, ['work'], /--once/],
     [2, ['purge'], /--tenant/],

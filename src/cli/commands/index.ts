@@ -8,6 +8,7 @@ import { endpoints } from './endpoints.ts'
 import { events, runs } from './events.ts'
 import { flows, limits } from './flows.ts'
 import { encryptionCommands } from './encryption.ts'
+import { init } from './init.ts'
 import { explain, lanes } from './lanes.ts'
 import { publish } from './publish.ts'
 import { replay } from './replay.ts'
@@ -19,6 +20,7 @@ import { tail } from './tail.ts'
 import { work } from './work.ts'
 
 const ALL: readonly Command[] = [
+  init,
   dev,
   start,
   work,

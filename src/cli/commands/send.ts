@@ -37,7 +37,7 @@ export const send: Command = {
     const [name = ''] = given.words
     const count = Number(given.text('count') ?? 1)
     if (!Number.isInteger(count) || count < 1 || count > MAX_COUNT)
-      return reportMisuse(context, '--count must be a whole number from 1 to ${MAX_COUNT}.')
+      return reportMisuse(context, `--count must be a whole number from 1 to ${MAX_COUNT}; got ${given.text('count')}.`)
     redirectStdout()
     const { app } = await loadConfig(findConfigPath(where.folder, where.config))
     const declared = findSource(app, name)

@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { assertNodeVersion, MIN_NODE } from '../../src/validate/node-version.ts'
+
+const PACKAGE = new URL('../../package.json', import.meta.url)
+const README = new URL('../../README.md', import.meta.url)
+
+it('is the version that package.json and the README name', () => {
+  const { engines } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { readonly engines: { readonly node: string } }
+  expect(engines.node).toBe(`>=${MIN_NODE}`)
+  expect(readFileSync(README, 'utf8')).toContain(`Node.js ${MIN_NODE} or later`)
+})
+
+it.each(['22.19.0', '22.20.1', '23.0.0', '24.1.0', '100.0.0'])('accepts %s', (version) => {
+  expect(() => assertNodeVersion(version)).not.toThrow()
+})
+
+it.each(['20.20.2', '22.18.9', '9.9.9'])('rejects %s', (version) => {
+  expect(() => assertNodeVersion(version)).toThrow(
+    `NODE_TOO_OLD: Sluice needs Node ${MIN_NODE} or later; this is ${version}.`,
+  )
+})
