@@ -1,8 +1,9 @@
 // WellTrack: turns what Garmin and Strava send into health metrics. Nothing is processed before the response, and nothing is lost.
 import { Sluice } from 'sluice'
+import { openDatabase } from '../kit/database.ts'
 import type { Surroundings } from '../kit/example.ts'
-import { openDatabase } from './data/database.ts'
 import { HealthRecords } from './data/records.ts'
+import { DATABASE } from './data/schema.ts'
 import { Vault } from './data/vault.ts'
 import { backfillFlow } from './flows/backfill.ts'
 import { garminFlows } from './flows/garmin.ts'
@@ -23,7 +24,7 @@ export function build({ store, env, clock, options, url, watch }: Surroundings):
     keep: { events: '90d', deadLetters: '365d' },
     ...options,
   })
-  const records = new HealthRecords(watch(openDatabase(store)), new Vault(encryptionKey))
+  const records = new HealthRecords(watch(openDatabase(store, DATABASE)), new Vault(encryptionKey))
   const parts = { app, settings, records, clock, url }
 
   app.source('garmin', garminSource(settings.garmin), {

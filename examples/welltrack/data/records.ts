@@ -1,7 +1,7 @@
 // `HealthRecords` keeps connections and metrics. Every change is one transaction that may be repeated.
 import { dedupeHash, type Mapped, type Provider } from '../domain/metric.ts'
 import { parsePermissions } from '../domain/permissions.ts'
-import type { Database, Row, Statement } from './database.ts'
+import type { Database, Row, Statement } from '../../kit/database.ts'
 import type { Vault } from './vault.ts'
 
 export interface Tokens {

@@ -1,6 +1,6 @@
 // The tables of the app. They are the same in SQLite and PostgreSQL; only PostgreSQL has row-level security.
 
-export const TABLES = `
+const TABLES = `
   create table if not exists wt_health_connections (
     provider text not null,
     -- The provider's id of the person. It stays the same when the person leaves and comes back.
@@ -66,7 +66,7 @@ export const TABLES = `
  * The app owns the tables and sees every row. Any other role sees the metrics of the profile that its session names, and no
  * connections: `set welltrack.profile_id = '…'`.
  */
-export const POSTGRES_ONLY = `
+const POSTGRES_ONLY = `
   alter table wt_health_connections enable row level security;
   alter table wt_health_items enable row level security;
   alter table wt_health_metrics enable row level security;
@@ -75,3 +75,5 @@ export const POSTGRES_ONLY = `
     create policy own_metrics on wt_health_metrics for select
       using (profile_id = current_setting('welltrack.profile_id', true));
   exception when duplicate_object then null; end $$`
+
+export const DATABASE = { name: 'welltrack', tables: TABLES, postgresOnly: POSTGRES_ONLY } as const

@@ -2,7 +2,8 @@
 // was sent. It is a part of the proof of the example and, in small, a test.
 import { systemClock, type Millis } from 'sluice'
 import { chance } from '../../kit/chance.ts'
-import { openDatabase } from '../data/database.ts'
+import { openDatabase } from '../../kit/database.ts'
+import { DATABASE } from '../data/schema.ts'
 import { ATHLETES, Crew, eventually, percentile } from './crew.ts'
 import { planItems, type Plan } from './plan.ts'
 
@@ -92,7 +93,7 @@ async function compareMetrics(
   store: string,
   { wanted }: Plan,
 ): Promise<Pick<LoadFigures, 'wanted' | 'found' | 'wrong' | 'extra' | 'activities'>> {
-  const database = openDatabase(store)
+  const database = openDatabase(store, DATABASE)
   const rows = await database.rows("select dedupe_hash, value_num from wt_health_metrics where source = 'garmin'")
   const fetched = await database.rows("select count(*) as n from wt_health_metrics where source = 'strava'")
   const found = new Map(rows.map((row) => [String(row['dedupe_hash']), Number(row['value_num'])]))

@@ -1,9 +1,10 @@
 // What protects a person's data in the app's own tables.
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openDatabase } from '../../kit/database.ts'
 import { openPlace, type StorePlace } from '../../kit/postgres.ts'
-import { openDatabase } from '../data/database.ts'
 import { HealthRecords, type Connection } from '../data/records.ts'
+import { DATABASE } from '../data/schema.ts'
 import { Vault } from '../data/vault.ts'
 import { mapGarmin } from '../domain/garmin.ts'
 import { dailies } from '../stand-in/payloads.ts'
@@ -31,7 +32,7 @@ async function keep(records: HealthRecords, person: string): Promise<Connection>
 }
 
 it('keeps tokens and payloads encrypted, and an older version replaces no newer one', async () => {
-  const records = new HealthRecords(openDatabase('memory:'), new Vault(ONE))
+  const records = new HealthRecords(openDatabase('memory:', DATABASE), new Vault(ONE))
   const connection = await keep(records, 'ada')
   expect(connection.tokens?.access).toBe('the access token')
   const kept = async (): Promise<readonly Readonly<Record<string, unknown>>[]> =>
@@ -54,7 +55,7 @@ it('decrypts with an older key, and only where the text belongs', () => {
 
 it('shows another role on PostgreSQL only the metrics of the profile that its session names', async () => {
   const records = new HealthRecords(
-    openDatabase(`${place.store}${place.store.includes('?') ? '&' : '?'}schema=rls`),
+    openDatabase(`${place.store}${place.store.includes('?') ? '&' : '?'}schema=rls`, DATABASE),
     new Vault(ONE),
   )
   await keep(records, 'ada')
@@ -63,8 +64,8 @@ it('shows another role on PostgreSQL only the metrics of the profile that its se
   await client.connect()
   try {
     const role = `reader_${process.pid}`
-    await client.query(`create role ${role}; grant usage on schema wt_rls to ${role};
-      grant select on all tables in schema wt_rls to ${role}; set role ${role}; set search_path = wt_rls`)
+    await client.query(`create role ${role}; grant usage on schema welltrack_rls to ${role};
+      grant select on all tables in schema welltrack_rls to ${role}; set role ${role}; set search_path = welltrack_rls`)
     const seen = async (table: string): Promise<readonly unknown[]> =>
       (await client.query<{ profile_id: string }>(`select distinct profile_id from ${table}`)).rows
     expect(await seen('wt_health_metrics')).toEqual([])

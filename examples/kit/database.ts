@@ -1,7 +1,6 @@
-// `openDatabase` opens the app's own database beside the store: a SQLite file, or a schema on the same PostgreSQL server.
+// `openDatabase` opens the tables that an app keeps beside the store: a SQLite file, or a schema on the same PostgreSQL server.
 import { DatabaseSync } from 'node:sqlite'
 import { Pool, type PoolClient } from 'pg'
-import { POSTGRES_ONLY, TABLES } from './schema.ts'
 
 type Value = string | number | null
 export type Row = Readonly<Record<string, Value>>
@@ -20,11 +19,20 @@ export interface Database {
   batch(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
 }
 
+export interface DatabaseOptions {
+  /** Names the SQLite file (`<store>.<name>`) and the schema on PostgreSQL. Letters, digits and _. */
+  readonly name: string
+  /** Statements that may be repeated, e.g. `create table if not exists …`. */
+  readonly tables: string
+  /** Further statements for PostgreSQL, e.g. policies. */
+  readonly postgresOnly?: string
+}
+
 /** `store` is the address of the app's store. */
-export function openDatabase(store: string): Database {
-  if (/^postgres(?:ql)?:/.test(store)) return new Postgres(store)
+export function openDatabase(store: string, options: DatabaseOptions): Database {
+  if (/^postgres(?:ql)?:/.test(store)) return new Postgres(store, options)
   const file = store.replace(/^sqlite:/, '').replace(/\?.*$/, '')
-  return new Sqlite(store === 'memory:' || file === ':memory:' ? ':memory:' : `${file}.welltrack`)
+  return new Sqlite(store === 'memory:' || file === ':memory:' ? ':memory:' : `${file}.${options.name}`, options)
 }
 
 interface Waiting {
@@ -39,10 +47,10 @@ class Sqlite implements Database {
   readonly #db: DatabaseSync
   #waiting: Waiting[] = []
 
-  constructor(file: string) {
+  constructor(file: string, { tables }: DatabaseOptions) {
     this.#db = new DatabaseSync(file)
     this.#db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000')
-    this.#db.exec(TABLES)
+    this.#db.exec(tables)
   }
 
   async rows(sql: string, values: readonly Value[] = []): Promise<readonly Row[]> {
@@ -89,22 +97,22 @@ class Sqlite implements Database {
   }
 }
 
-const LOCK = 7_240_011
-
 class Postgres implements Database {
   readonly kind = 'postgres'
   readonly #pool: Pool
   readonly #schema: string
+  readonly #options: DatabaseOptions
   #isReady: Promise<void> | undefined
 
-  constructor(store: string) {
+  constructor(store: string, options: DatabaseOptions) {
+    this.#options = options
     const url = new URL(store)
     // The store has its own schema; ours is named after it.
     const named = url.searchParams.get('schema')
     url.searchParams.delete('schema')
-    this.#schema = named === null ? 'welltrack' : `wt_${named.replaceAll(/\W/g, '_')}`
-    const options = `-c search_path=${this.#schema}`
-    this.#pool = new Pool({ connectionString: url.href, options, max: 8, allowExitOnIdle: true })
+    this.#schema = named === null ? options.name : `${options.name}_${named.replaceAll(/\W/g, '_')}`
+    const path = `-c search_path=${this.#schema}`
+    this.#pool = new Pool({ connectionString: url.href, options: path, max: 8, allowExitOnIdle: true })
     // An idle connection that breaks is replaced by the next call.
     this.#pool.on('error', () => {})
   }
@@ -140,11 +148,12 @@ class Postgres implements Database {
 
   /** Processes that start together take turns. */
   async #createTables(): Promise<void> {
+    const { tables, postgresOnly = '' } = this.#options
     const client = await this.#pool.connect()
     try {
-      await client.query(`select pg_advisory_lock(${LOCK})`)
-      await client.query(`create schema if not exists ${this.#schema}; ${TABLES}; ${POSTGRES_ONLY}`)
-      await client.query(`select pg_advisory_unlock(${LOCK})`)
+      await client.query('select pg_advisory_lock(hashtext($1))', [this.#schema])
+      await client.query(`create schema if not exists ${this.#schema}; ${tables}; ${postgresOnly}`)
+      await client.query('select pg_advisory_unlock(hashtext($1))', [this.#schema])
       client.release()
     } catch (error) {
       client.release(true)
