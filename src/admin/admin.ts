@@ -120,6 +120,7 @@ const ARGUMENTS: { readonly [Name in keyof Admin]?: ArgumentShapes<Admin[Name]> 
     create: { options: { 'by?': 'text' } },
     revoke: { which: 'text', 'by?': 'text' },
     authenticate: { secret: 'text' },
+    find: { id: 'text' },
   },
   encryption: {
     rotate: { 'options?': { 'after?': 'text', 'by?': 'text' } },
