@@ -1,5 +1,11 @@
 // `Deadlines` holds when to ask the store about each flow: at its first known deadline, or at once after a change.
-import { NEVER, type Millis } from '../clock.ts'
+import { addDelay, NEVER, type Millis } from '../clock.ts'
+
+/**
+ * When to claim a flow again that was due but returned no run. Another transaction may have held its lane for a moment, and the end
+ * of that transaction sends no hint. A flow that is paused or has no permit waits for a change or for the next poll.
+ */
+const RETRY_STUCK: readonly Millis[] = [20, 40, 80, 160, 320]
 
 interface FlowDeadline {
   /** The first deadline; undefined if the flow has none. */
@@ -8,17 +14,19 @@ interface FlowDeadline {
   changed: boolean
   /** The flow was due but returned no run, e.g. because it is paused. The loop asks again then, or after a change. */
   stuckUntil: Millis
+  /** How many claims in a row returned no run although the flow was due. */
+  vainClaims: number
 }
 
 export class Deadlines {
   readonly #flows = new Map<string, FlowDeadline>()
 
   constructor(flows: readonly string[]) {
-    for (const flow of flows) this.#flows.set(flow, { due: undefined, changed: true, stuckUntil: 0 })
+    for (const flow of flows) this.#flows.set(flow, { due: undefined, changed: true, stuckUntil: 0, vainClaims: 0 })
   }
 
   markChanged(flow: string): void {
-    this.#update(flow, { changed: true, stuckUntil: 0 })
+    this.#update(flow, { changed: true, stuckUntil: 0, vainClaims: 0 })
   }
 
   /** `setDue` stores a deadline that was read without a claim. A stuck flow may be claimed again. */
@@ -29,7 +37,9 @@ export class Deadlines {
   /** `recordReply` stores the deadline after a claim. `inVain` means that the claim returned no run. */
   recordReply(flow: string, due: Millis | undefined, inVain: boolean, now: Millis): void {
     const isStuck = inVain && due !== undefined && due <= now
-    this.#update(flow, { due, stuckUntil: isStuck ? NEVER : 0 })
+    const vainClaims = isStuck ? (this.#flows.get(flow)?.vainClaims ?? 0) + 1 : 0
+    const retryAfter = RETRY_STUCK[vainClaims - 1] ?? NEVER
+    this.#update(flow, { due, vainClaims, stuckUntil: isStuck ? addDelay(now, retryAfter) : 0 })
   }
 
   hasPassed(flow: string, now: Millis): boolean {
