@@ -34,7 +34,10 @@ it.each<[Record<string, unknown>, string]>([
   [{ maxWait: -1 }, `limit("api").maxWait must be a duration like '250ms', '10s' or '7d'; got -1.`],
   [{ retries: -1 }, 'limit("api").retries must be a whole number of at least 0; got -1.'],
   [{ retries: Infinity }, 'limit("api").retries must be a whole number of at least 0; got Infinity.'],
-  [{ retires: 2 }, 'limit("api").retires is not an option. Did you mean retries? The options are rate, per, burst, maxWait, retries.'],
+  [
+    { retires: 2 },
+    'limit("api").retires is not an option. Did you mean retries? The options are rate, per, burst, maxWait, retries.',
+  ],
 ])('M1 %j is refused when the limit is made', async (own, message) => {
   const t = await rig('memory')
   const make = (): unknown => createLimit('api', { ...good, ...own }, t.process())
