@@ -2,7 +2,7 @@
 import type { Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { LaneId } from '../model/identity.ts'
-import type { Lane } from '../model/lane.ts'
+import { isHeldBack, type Lane } from '../model/lane.ts'
 import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { assertArguments, assertKnownOptions } from '../validate/options.ts'
@@ -142,8 +142,17 @@ export class Lanes {
 
   async #steer(id: LaneId, act: LaneAction): Promise<SteerResult> {
     const store = await this.#deps.store()
+    if (act.kind === 'run-now') await assertNotHeldBack(store, id)
     return (await store.steer({ what: 'lanes', ids: [id], act })).results[0] ?? 'missing'
   }
+}
+
+/** Live events that ran now would overtake the history of their endpoint. */
+async function assertNotHeldBack(store: Store, id: LaneId): Promise<void> {
+  const { item } = await store.get({ kind: 'lanes', id })
+  if (item === undefined || !isHeldBack(item)) return
+  const fix = 'Wait, or cancel the replay that the endpoint names as its history.'
+  throw new SluiceError('CONFLICT', 'The events wait until their endpoint has got its history.', undefined, fix)
 }
 
 function parseHoldDuration(hold: HoldOptions): Millis {

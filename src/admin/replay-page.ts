@@ -1,11 +1,13 @@
 // One run of a replay's lane: it places one page of events, oldest first, and publishes the next step (L16).
+import type { Millis } from '../clock.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import type { Flow } from '../model/flow.ts'
 import type { AnyListener } from '../observe/emitter.ts'
-import { snooze, type Ending } from '../model/endings.ts'
+import { defer, snooze, type Ending } from '../model/endings.ts'
+import { laneId } from '../model/identity.ts'
 import type { Run } from '../run/run.ts'
 import type { EventRecord, Placement, PlaceItem, PlaceReply, Store } from '../store/contract/index.ts'
-import { readReplay, writeReplay, type ReplayRecord } from './replay-record.ts'
+import { readReplay, writeReplay, type ReplayRecord, type StoredReplay } from './replay-record.ts'
 
 export interface ReplayPageDependencies {
   readonly store: () => Promise<Store>
@@ -19,6 +21,14 @@ export interface ReplayPageDependencies {
   readonly atReplayRate: <T>(record: ReplayRecord, events: number, call: () => Promise<T>) => Promise<T>
   readonly publishStep: (of: ReplayRecord) => Promise<unknown>
   readonly emit: AnyListener
+  readonly endpoints: ReplayedEndpoints
+}
+
+/** `ReplayedEndpoints` is what a replay to one endpoint needs to know of it. */
+export interface ReplayedEndpoints {
+  readonly exists: (id: string) => Promise<boolean>
+  /** Makes the live events of the endpoint due, which waited behind its history. */
+  readonly endHistory: (id: string) => Promise<void>
 }
 
 type ReplayPlacement =
@@ -30,15 +40,27 @@ const PAGE = 100
 /** Bytes of bodies in memory at once, because a page of large events would need too much. */
 const BATCH_BYTES = 4 * 1024 * 1024
 const RECHECK_AFTER = '5s'
+const MIN_WAIT: Millis = 50
+const MAX_WAIT: Millis = 5_000
+const MAX_UNSENT = 1_000
 const MAX_ROUTE_TRIES = 5
 
 export async function runReplayPage(deps: ReplayPageDependencies, run: Run): Promise<Ending | void> {
   const store = await deps.store()
   const kept = await readReplay(store, run.key)
-  if (kept === undefined || kept.record.state !== 'running') return
+  if (kept === undefined) return
   const { record } = kept
+  if (record.state === 'running' && record.endpoint !== undefined && !(await deps.endpoints.exists(record.endpoint)))
+    return void (await writeReplay(store, { ...record, state: 'cancelled', ended: kept.now }, kept.rev))
+  if (record.isHistory === true && (record.state === 'cancelled' || record.isPlaced === true))
+    return endHistory(deps, store, kept, run)
+  if (record.state !== 'running') return
   // Only a process that serves the flow can compute its keys, so another process takes over.
   if (!record.into.every((flow) => deps.flows.has(flow))) return snooze({ after: RECHECK_AFTER })
+  if (record.endpoint !== undefined && (await countUnsent(store, record)) >= maxUnsent(record))
+    return waitForEndpoint(run)
+  // With older routes, events would be skipped that a newer endpoint wants.
+  if (deps.routesEpoch() < kept.routes) await deps.refreshRoutes()
   const page = await readPage(store, record)
   const judged: ReplayDecision[] = []
   for (const piece of splitBySize(page.items)) {
@@ -51,10 +73,12 @@ export async function runReplayPage(deps: ReplayPageDependencies, run: Run): Pro
   const errors = judged.flatMap((one) => (one.kind === 'failed' ? one.error : []))
   const gone = results.filter((result) => result === 'gone').length
   const isLast = page.next === undefined
+  const isDone = isLast && record.isHistory !== true
   const next: ReplayRecord = {
     ...record,
-    state: isLast ? 'done' : 'running',
-    ended: isLast ? kept.now : undefined,
+    state: isDone ? 'done' : 'running',
+    ended: isDone ? kept.now : undefined,
+    ...(isLast && !isDone && { isPlaced: true }),
     scanned: record.scanned + judged.length,
     placed: record.placed + results.length - gone,
     skipped: record.skipped + judged.filter(({ kind }) => kind === 'skipped').length,
@@ -66,8 +90,44 @@ export async function runReplayPage(deps: ReplayPageDependencies, run: Run): Pro
   }
   // Somebody has cancelled or removed the replay meanwhile.
   if ((await writeReplay(store, next, kept.rev)) !== 'written') return
-  if (isLast) deps.emit('replay.done', { replay: record.id, placed: next.placed })
+  if (isDone) deps.emit('replay.done', { replay: record.id, placed: next.placed })
   else await deps.publishStep(next)
+}
+
+/** Live events follow once the endpoint has got all events that were placed. */
+async function endHistory(
+  deps: ReplayPageDependencies,
+  store: Store,
+  { record, rev, now }: StoredReplay,
+  run: Run,
+): Promise<Ending | void> {
+  if ((await countUnsent(store, record)) > 0) return waitForEndpoint(run)
+  await deps.endpoints.endHistory(record.endpoint ?? '')
+  if (record.state !== 'running') return
+  if ((await writeReplay(store, { ...record, state: 'done', ended: now }, rev)) !== 'written') return
+  deps.emit('replay.done', { replay: record.id, placed: record.placed })
+}
+
+/** Counts the replayed events that wait in the lanes of the endpoint, or are being sent. */
+async function countUnsent(store: Store, { into, endpoint = '' }: ReplayRecord): Promise<number> {
+  const counts = into.map(async (flow) => {
+    const { item: lane } = await store.get({ kind: 'lanes', id: laneId(flow, endpoint) })
+    const run = lane?.run?.rank === 1 && !lane.run.letter ? lane.run.events : 0
+    return (lane?.replays ?? 0) + run
+  })
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
+}
+
+/** At most what the replay may place in a second waits in a lane, so that a cancelled replay soon stops. */
+function maxUnsent({ rate, per }: ReplayRecord): number {
+  return Math.min(MAX_UNSENT, Math.max(1, Math.round((rate * 1_000) / per)))
+}
+
+/** The wait grows, because an endpoint may be down for days. */
+function waitForEndpoint({ state }: Run): Ending {
+  const { waits = 0 } = (state ?? {}) as { readonly waits?: number }
+  const after = Math.min(MAX_WAIT, MIN_WAIT * 1.5 ** Math.min(waits, 50))
+  return defer({ after, why: 'The endpoint has not got the events before yet.', state: { waits: waits + 1 } })
 }
 
 async function readPage(
@@ -132,6 +192,10 @@ function decideReplay(
   event: EventRecord,
   body: BodyResult,
 ): ReplayDecision {
+  const { endpoint, isHistory = false } = record
+  // The event arrived after the endpoint, so it is one of its live events.
+  if (isHistory && record.into.some((flow) => event.lanes.includes(laneId(flow, endpoint ?? ''))))
+    return { kind: 'skipped' }
   if (body instanceof Error) return { kind: 'failed', error: body.message }
   if (body === undefined || event.purged) return { kind: 'gone' }
   const whole = new FlowEvent({ ...event, body })
@@ -141,10 +205,12 @@ function decideReplay(
     if (flow === undefined) continue
     const placing = deps.placementsFor(flow, whole)
     if (placing.kind === 'mark') return { kind: 'failed', error: whole.encrypted ? ERROR_NOT_KEPT : placing.mark.error }
-    if (placing.kind === 'places') places.push(...placing.places)
+    if (placing.kind !== 'places') continue
+    places.push(...placing.places.filter(({ key }) => endpoint === undefined || key === endpoint))
   }
   if (places.length === 0) return { kind: 'skipped' }
-  return { kind: 'item', item: { kind: 'replay', replay: record.id, event: event.id, placements: places } }
+  const item = { kind: 'replay', replay: record.id, event: event.id, placements: places } as const
+  return { kind: 'item', item: isHistory ? { ...item, once: true } : item }
 }
 
 /** Events that an earlier run placed before it died count as placed. */

@@ -9,6 +9,12 @@ export interface ReplayRecord {
   /** Set if the replay is for one event alone. */
   readonly event: string | undefined
   readonly into: readonly string[]
+  /** Only into the lanes of this endpoint. */
+  readonly endpoint?: string
+  /** The events go before the live events of the endpoint, and it gets none of them twice. */
+  readonly isHistory?: boolean
+  /** All events of the history are placed, and not all are sent. */
+  readonly isPlaced?: boolean
   readonly rate: number
   readonly per: Millis
   readonly started: Millis
@@ -38,18 +44,20 @@ export interface StoredReplay {
   readonly record: ReplayRecord
   readonly rev: number
   readonly now: Millis
+  /** The epoch of the routes when the record was read. */
+  readonly routes: number
 }
 
 export async function readReplay(store: Store, id: string): Promise<StoredReplay | undefined> {
-  const { docs, now } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
-  return docs[0] === undefined ? undefined : parseReplay(docs[0], now)
+  const { docs, ...reply } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
+  return docs[0] === undefined ? undefined : parseReplay(docs[0], reply)
 }
 
 export async function readReplays(
   store: Store,
 ): Promise<{ readonly all: readonly StoredReplay[]; readonly now: Millis }> {
-  const { docs, now } = await store.readDocs({ kind: KIND, ids: undefined, after: '', n: MAX_REPLAYS })
-  return { all: docs.map((doc) => parseReplay(doc, now)), now }
+  const { docs, ...reply } = await store.readDocs({ kind: KIND, ids: undefined, after: '', n: MAX_REPLAYS })
+  return { all: docs.map((doc) => parseReplay(doc, reply)), now: reply.now }
 }
 
 export async function writeReplay(
@@ -63,6 +71,6 @@ export async function writeReplay(
   return (await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind
 }
 
-function parseReplay(doc: Doc, now: Millis): StoredReplay {
-  return { record: JSON.parse(Buffer.from(doc.body).toString()) as ReplayRecord, rev: doc.rev, now }
+function parseReplay(doc: Doc, { now, routes }: Pick<StoredReplay, 'now' | 'routes'>): StoredReplay {
+  return { record: JSON.parse(Buffer.from(doc.body).toString()) as ReplayRecord, rev: doc.rev, now, routes }
 }

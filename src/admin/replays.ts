@@ -7,7 +7,7 @@ import { MIN_PER } from '../limit/options.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { laneId } from '../model/identity.ts'
 import { assertKnownOptions, assertWholeNumber, invalidOption } from '../validate/options.ts'
-import type { RecordFilter, Store } from '../store/contract/index.ts'
+import type { DeadLetterRecord, RecordFilter, Store } from '../store/contract/index.ts'
 import type { OperatorDependencies } from './lanes.ts'
 import { resolveLaneId } from './lane-view.ts'
 import { countAll } from './pages.ts'
@@ -39,7 +39,7 @@ export interface ReplayOptions {
 }
 
 /** `stuck` means that the replay failed too often: it is a dead letter of the flow `sluice.replay`. */
-export interface Replay extends Omit<ReplayRecord, 'cursor' | 'step' | 'until' | 'state'> {
+export interface Replay extends Omit<ReplayRecord, 'cursor' | 'step' | 'until' | 'isPlaced' | 'state'> {
   readonly state: ReplayRecord['state'] | 'stuck'
 }
 
@@ -54,6 +54,20 @@ export const REPLAY_FLOW = 'sluice.replay'
 
 const ID_LENGTH_MAX = 200
 const DEFAULT_RATE = 100
+/** The endpoint itself sets the pace of its history, because the next events are placed when it has got those before. */
+const HISTORY_RATE = { rate: 1_000, per: 1_000 } as const
+/** How far the arrival time of a stored event may lie in the future. */
+const ESTIMATE_MARGIN: Millis = 60_000
+
+export interface HistoryToSend {
+  readonly endpoint: string
+  readonly tenant: string
+  readonly from: Millis
+  /** The deliveries. */
+  readonly into: readonly string[]
+}
+
+type ReplayRequest = Pick<ReplayRecord, 'id' | 'filter' | 'event' | 'into' | 'rate' | 'per' | 'endpoint' | 'isHistory'>
 
 export class Replays {
   readonly #deps: ReplaysDependencies
@@ -78,18 +92,27 @@ export class Replays {
     const id = parseReplayId(options.id)
     const store = await this.#deps.store()
     await this.#assertSourceNotReserved(store, filter.event)
-    const known = await this.#findExisting(store, id, { filter: wanted, event: filter.event, into })
+    return this.#begin(store, { id, filter: wanted, event: filter.event, into, ...pace })
+  }
+
+  /** `sendHistory` places the events since `from` before the live events of a new endpoint. */
+  async sendHistory(id: string, { endpoint, tenant, from, into }: HistoryToSend): Promise<Replay> {
+    const store = await this.#deps.store()
+    const filter = { ...(tenant !== '' && { tenant }), from, withoutSource: this.#deps.reservedSourcePrefix }
+    return this.#begin(store, { id, filter, event: undefined, into, endpoint, isHistory: true, ...HISTORY_RATE })
+  }
+
+  async #begin(store: Store, request: ReplayRequest): Promise<Replay> {
+    const { id, event, filter, isHistory = false } = request
+    const known = await this.#findExisting(store, request)
     if (known !== undefined) return known
     const now = await removeOldReplays(store)
-    const until = Math.min(wanted.to ?? Infinity, now + 1)
-    const found = await countReplayedEvents(store, { ...wanted, to: until }, filter.event)
+    // An event of a history whose arrival was estimated may seem to be later than the endpoint. It is not placed twice.
+    const until = Math.min(filter.to ?? Infinity, now + (isHistory ? ESTIMATE_MARGIN : 1))
+    const found = await countReplayedEvents(store, { ...filter, to: until }, event)
     const record: ReplayRecord = {
-      id,
+      ...request,
       state: 'running',
-      filter: wanted,
-      event: filter.event,
-      into,
-      ...pace,
       started: now,
       ended: undefined,
       found,
@@ -105,7 +128,7 @@ export class Replays {
     }
     const isFirst = (await writeReplay(store, record, 0)) === 'written'
     if (isFirst) this.#deps.emit('replay.started', { replay: id, found })
-    if (!isFirst) return this.start(filter, { ...options, id })
+    if (!isFirst) return this.#begin(store, request)
     await this.#deps.publishStep(record)
     return toReplay(record)
   }
@@ -132,23 +155,23 @@ export class Replays {
       if (kept === undefined) return 'missing'
       if (kept.record.state !== 'running') return 'already'
       const { now } = kept
-      const record: ReplayRecord = { ...kept.record, state: 'cancelled', ended: now }
+      const record: ReplayRecord = { ...kept.record, state: 'cancelled', ended: now, step: kept.record.step + 1 }
       // A concurrent page won the write, which is progress; read again.
       if ((await writeReplay(store, record, kept.rev)) !== 'written') continue
       this.#deps.emit('replay.cancelled', { replay: id, placed: record.placed })
+      // The next step ends a history.
+      if (record.isHistory === true) await this.#deps.publishStep(record)
       return 'ok'
     }
   }
 
-  async #findExisting(
-    store: Store,
-    id: string,
-    requested: Pick<ReplayRecord, 'filter' | 'event' | 'into'>,
-  ): Promise<Replay | undefined> {
+  async #findExisting(store: Store, requested: ReplayRequest): Promise<Replay | undefined> {
+    const { id } = requested
     const kept = await readReplay(store, id)
     if (kept === undefined) return undefined
-    const { filter, event, into, state } = kept.record
-    if (JSON.stringify([filter, event, into]) !== JSON.stringify([requested.filter, requested.event, requested.into])) {
+    const { state, isHistory } = kept.record
+    // The id of a history is Sluice's own, and another process may have other deliveries.
+    if (isHistory !== true && describeRequest(kept.record) !== describeRequest(requested)) {
       throw invalid(`id ${JSON.stringify(id)} belongs to a replay with another filter. Choose another id.`)
     }
     if (state === 'running') await this.#deps.publishStep(kept.record)
@@ -205,6 +228,23 @@ export async function resumeReplays(store: Store, step: ReplaysDependencies['pub
   for (const { record } of (await readReplays(store)).all) if (record.state === 'running') await step(record)
 }
 
+/** `resumeReplay` does that for one replay, unless its lane has work. It returns false if the replay does not exist. */
+export async function resumeReplay(
+  store: Store,
+  id: string,
+  step: ReplaysDependencies['publishStep'],
+): Promise<boolean> {
+  const kept = await readReplay(store, id)
+  if (kept === undefined) return false
+  const { item } = await store.get({ kind: 'lanes', id: laneId(REPLAY_FLOW, id) })
+  if (item === undefined && !(await isStuck(store, kept.record))) await step(kept.record)
+  return true
+}
+
+function describeRequest({ filter, event, into, endpoint }: ReplayRequest): string {
+  return JSON.stringify([filter, event, into, endpoint])
+}
+
 async function countReplayedEvents(store: Store, filter: RecordFilter, event: string | undefined): Promise<number> {
   if (event !== undefined) return (await store.get({ kind: 'events', id: event })).item === undefined ? 0 : 1
   return countAll(store, { kind: 'events', filter })
@@ -223,15 +263,22 @@ async function removeOldReplays(store: Store): Promise<Millis> {
 
 async function readReplayState(store: Store, record: ReplayRecord): Promise<Replay> {
   if (record.state !== 'running') return toReplay(record)
-  const filter = { lane: laneId(REPLAY_FLOW, record.id) }
-  const { items } = await store.find({ kind: 'dead', filter, cursor: '', n: 1 })
-  const [letter] = items
+  const letter = await findDeadStep(store, record)
   if (letter?.state !== 'dead') return toReplay(record)
   return { ...toReplay(record), state: 'stuck', error: letter.attempts.at(-1)?.error ?? letter.reason }
 }
 
+async function isStuck(store: Store, record: ReplayRecord): Promise<boolean> {
+  return (await findDeadStep(store, record)) !== undefined
+}
+
+async function findDeadStep(store: Store, { id }: ReplayRecord): Promise<DeadLetterRecord | undefined> {
+  const { items } = await store.find({ kind: 'dead', filter: { lane: laneId(REPLAY_FLOW, id) }, cursor: '', n: 1 })
+  return items[0]
+}
+
 function toReplay(record: ReplayRecord): Replay {
-  const { cursor: _cursor, step: _step, until: _until, ...replay } = record
+  const { cursor: _cursor, step: _step, until: _until, isPlaced: _placed, ...replay } = record
   return replay
 }
 

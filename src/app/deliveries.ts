@@ -22,6 +22,8 @@ import { createDeliverySchedule, type DeliverySchedule } from '../deliver/retry-
 import { createLimit, type LimitDependencies } from '../limit/limit.ts'
 import type { Duration } from '../model/duration.ts'
 import { parseDeliverySettings, type ResolvedDeliverySettings, type DeliverySettings } from '../deliver/options.ts'
+import { EndpointHistories } from './endpoint-history.ts'
+import type { ReplayRecord } from '../admin/replay-record.ts'
 import { EndpointLanes, type EndpointLanesDependencies } from './endpoint-lanes.ts'
 import { SluiceError } from '../errors.ts'
 import { TARGET_ENDPOINT_ATTRIBUTE, type EventInput } from '../model/event.ts'
@@ -64,6 +66,7 @@ export interface DeliveriesDependencies extends ReaderDependencies {
   readonly admin: EndpointLanesDependencies['admin']
   readonly limits: LimitDependencies
   readonly publisher: Publisher
+  readonly publishStep: (of: ReplayRecord) => Promise<unknown>
   readonly emit: AnyListener
   readonly count: DeliveryDependencies['count']
   /** Under `sluice/testing`: the agent that replaces the guarded one. */
@@ -92,6 +95,7 @@ const ENGINE_ACTOR = 'sluice'
 
 export class Deliveries {
   readonly endpoints: Endpoints
+  readonly backlog: EndpointHistories
   readonly #deps: DeliveriesDependencies
   readonly #settings: ResolvedDeliverySettings
   readonly #docs: EndpointDocs
@@ -127,7 +131,21 @@ export class Deliveries {
       origin: settings.proof.kind === 'cloudevents' ? settings.proof.origin : undefined,
     }
     const defaults = (): EndpointDefaults => this.#defaults.fields
-    const parts = { store, now, keyring, settings, docs, subscriptions, breakers, histories, sender, lanes, deliveries }
+    const backlog = (this.backlog = new EndpointHistories({ ...deps, docs, subscriptions, lanes, deliveries }))
+    const shared = {
+      store,
+      now,
+      keyring,
+      settings,
+      docs,
+      subscriptions,
+      breakers,
+      histories,
+      sender,
+      lanes,
+      deliveries,
+    }
+    const parts = { ...shared, backlog }
     this.endpoints = withArgumentChecks(new Endpoints({ ...parts, defaults }), 'endpoints', ENDPOINT_ARGUMENTS)
     const publish = (event: EventInput): Promise<unknown> => publisher.publish([event])
     const { count } = deps
@@ -167,6 +185,7 @@ export class Deliveries {
       isDelivery: true,
       // A delivery skips an event without subscribed endpoints.
       matches: (event) => wants(event) && this.#subscriptions.matching(event).length > 0,
+      holdsBack: (id) => this.#subscriptions.sentHistory.has(id),
       maxAttempts: schedule.tries,
       retryDelay: (failed) => nextDelay(schedule, failed),
     }
@@ -213,8 +232,12 @@ export class Deliveries {
     return undefined
   }
 
+  maintenanceTasks(settings: Pick<Settings, 'keepEvents'>): readonly MaintenanceTask[] {
+    return [this.#disabledEndpointsTask(settings), this.backlog.task]
+  }
+
   /** Drops the waiting events of endpoints that were disabled long ago and not enabled again. */
-  maintenanceTask({ keepEvents }: Pick<Settings, 'keepEvents'>): MaintenanceTask {
+  #disabledEndpointsTask({ keepEvents }: Pick<Settings, 'keepEvents'>): MaintenanceTask {
     const keep = keepEvents[''] ?? Infinity
     return {
       name: 'disabled endpoints',

@@ -4,14 +4,15 @@ import type { BreakerStore } from '../deliver/health/breaker-store.ts'
 import { holdReason } from '../deliver/delivery.ts'
 import type { EndpointDocs } from '../deliver/endpoint-docs.ts'
 import type { SteerableLanes } from '../deliver/endpoints.ts'
-import type { Lane } from '../model/lane.ts'
-import type { DeadLetters } from '../admin/dead-letters.ts'
+import { laneId } from '../model/identity.ts'
+import { isHeldBack, type Lane } from '../model/lane.ts'
+import type { Admin } from '../admin/admin.ts'
 import type { HoldOptions, Lanes } from '../admin/lanes.ts'
 import type { FindReply, Store } from '../store/contract/index.ts'
 
 export interface EndpointLanesDependencies {
   readonly store: () => Promise<Store>
-  readonly admin: () => { readonly lanes: Lanes; readonly deadLetters: DeadLetters }
+  readonly admin: () => Pick<Admin, 'lanes' | 'deadLetters' | 'replays'>
   /** The deliveries by name. */
   readonly deliveries: ReadonlyMap<string, unknown>
   readonly docs: EndpointDocs
@@ -50,8 +51,16 @@ export class EndpointLanes implements SteerableLanes {
     await this.#deps.breakers.forget(id)
     await this.#each(async (lanes, name) => {
       await lanes.unhold(name, id)
-      await lanes.runNow(name, id)
+      const lane = await lanes.get(name, id)
+      if (lane !== undefined && !isHeldBack(lane)) await lanes.runNow(name, id)
     })
+  }
+
+  /** After its history, the live events of the endpoint are due. */
+  async release(id: string): Promise<void> {
+    const store = await this.#deps.store()
+    const ids = [...this.#deps.deliveries.keys()].map((name) => laneId(name, id))
+    await store.steer({ what: 'lanes', ids, act: { kind: 'run-now' } })
   }
 
   /** The batch that waits for the breaker becomes the probe and is due now. Without one, the retried dead letter is the probe. */
@@ -71,9 +80,10 @@ export class EndpointLanes implements SteerableLanes {
     await this.#each(async (lanes, name) => {
       for (let cursor: string | undefined = ''; cursor !== undefined;) {
         const page: FindReply<'lanes'> = await store.find({ kind: 'lanes', filter: { flow: name }, cursor, n: PAGE })
-        for (const { id, run, hold, waiting, due } of page.items) {
+        for (const lane of page.items) {
+          const { id, run, hold, waiting, due } = lane
           const isOpen = run === undefined && hold === undefined && waiting > 0 && due > page.now
-          if (isOpen && (await lanes.steer(id, { kind: 'run-now' })) === 'ok') triggered++
+          if (isOpen && !isHeldBack(lane) && (await lanes.steer(id, { kind: 'run-now' })) === 'ok') triggered++
         }
         cursor = page.next
       }

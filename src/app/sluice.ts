@@ -149,6 +149,7 @@ export class Sluice {
       settings: options.delivery ?? {},
       limits: this.#limitDependencies,
       publisher,
+      publishStep: this.#publishReplayStep,
       knownRoutesEpoch: () => this.#storeHandle.storeClock.routesEpoch,
       keyring,
       admin: () => this.admin,
@@ -163,7 +164,8 @@ export class Sluice {
       isAdminOpen,
     })
     this.#declare(delayedFlow(common.now, this.#receiving))
-    const replays = { flows: this.#flows, limits: this.#limitDependencies, publishStep: this.#publishReplayStep }
+    const [limits, endpoints] = [this.#limitDependencies, this.#deliveries.backlog]
+    const replays = { flows: this.#flows, limits, endpoints, publishStep: this.#publishReplayStep }
     this.#declare(replayFlow({ ...common, ...this.#routeTable, ...replays }))
     this.#events.on('event.unrouted', () => this.#runtime?.placeUnroutedSoon())
   }
@@ -270,7 +272,7 @@ export class Sluice {
     const [store, known] = [await this.#storeHandle.store(), await this.#storeHandle.registry()]
     await known.announceServed()
     await this.#deliveries.refresh()
-    const tasks = [{ name: 'tallies', run: this.#recorder.fold }, this.#deliveries.maintenanceTask(this.#settings)]
+    const tasks = [{ name: 'tallies', run: this.#recorder.fold }, ...this.#deliveries.maintenanceTasks(this.#settings)]
     // The steps that can fail run before any work starts.
     await resumeReplays(store, this.#publishReplayStep)
     const working = new Runtime({

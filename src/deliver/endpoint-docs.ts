@@ -134,6 +134,7 @@ export function toFields({
   proof: _proof,
   sealed64: _sealed,
   headers: _headers,
+  history: _history,
   ...fields
 }: EndpointDoc): Omit<NewEndpoint, 'headers'> {
   return fields

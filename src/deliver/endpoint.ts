@@ -50,7 +50,19 @@ export interface Endpoint extends Omit<EndpointFields, 'headers'> {
   readonly active: boolean
   /** The proof of ownership. Nothing is routed to a `pending` endpoint. `none` means that no proof was required. */
   readonly proof: 'none' | 'pending' | 'proven'
+  /** Present until the endpoint has got its history. Live events wait behind it. */
+  readonly history?: EndpointHistory
 }
+
+export interface EndpointHistory {
+  /** The history begins with the events that arrived at this time; 0 for all of them. */
+  readonly from: Millis
+  /** The id of the replay that sends the history, once the endpoint is proven. */
+  readonly replay: string
+}
+
+/** `HistoryStart` says which stored events a new endpoint gets before its live events: none, all, or those since a time. */
+export type HistoryStart = 'now' | 'beginning' | Date | Millis
 
 /** What a delivery needs to post to an endpoint. */
 export interface EndpointTarget {
@@ -61,7 +73,12 @@ export interface EndpointTarget {
   readonly headers: HeaderMap
 }
 
-export type NewEndpoint = Pick<EndpointFields, 'url'> & Partial<Omit<EndpointFields, 'eventFilter'>> & EndpointInput
+export type NewEndpoint = Pick<EndpointFields, 'url'> &
+  Partial<Omit<EndpointFields, 'eventFilter'>> &
+  EndpointInput & {
+    /** Which stored events the endpoint gets first. Default `now`, i.e. none. */
+    readonly from?: HistoryStart
+  }
 
 interface EndpointInput {
   /** Null or an empty list means all events. */
@@ -93,6 +110,7 @@ const FIELDS: ReadonlySet<string> = new Set<keyof NewEndpoint>([
   'disableAfter',
   'secret',
   'active',
+  'from',
 ])
 const TEXT_MAX = 1_024
 const GLOBS_MAX = 100
@@ -124,8 +142,9 @@ export function parseEndpointFields(
   if (typeof given !== 'object' || given === null)
     throw invalid('url', 'is missing. It is the address for the batches.')
   assertKnownOptions(given, FIELDS, 'endpoint: ')
-  const { secret: _secret, active = true, eventFilter, ...rest } = given
-  const fields: EndpointFields = { ...DEFAULT_FIELDS, ...defaults, ...rest, eventFilter: parseEventFilter(eventFilter) }
+  const { secret: _secret, active = true, eventFilter, from: _from, ...rest } = given
+  const { from: _start, ...common } = defaults
+  const fields: EndpointFields = { ...DEFAULT_FIELDS, ...common, ...rest, eventFilter: parseEventFilter(eventFilter) }
   for (const field of ['name', 'tenant', 'description', 'url'] as const) {
     const text: unknown = fields[field]
     const most = field === 'url' ? URL_LENGTH_MAX : TEXT_MAX
@@ -155,9 +174,17 @@ export function parseEndpointFields(
 }
 
 /** `EndpointDefaults` replace the defaults of endpoints that are registered without these fields. */
-export type EndpointDefaults = Partial<Pick<EndpointFields, 'signing' | 'form' | 'rate' | 'disableAfter'>>
+export type EndpointDefaults = Partial<
+  Pick<EndpointFields, 'signing' | 'form' | 'rate' | 'disableAfter'> & Pick<NewEndpoint, 'from'>
+>
 
-const DEFAULTABLE: ReadonlySet<string> = new Set<keyof EndpointDefaults>(['signing', 'form', 'rate', 'disableAfter'])
+const DEFAULTABLE: ReadonlySet<string> = new Set<keyof EndpointDefaults>([
+  'signing',
+  'form',
+  'rate',
+  'disableAfter',
+  'from',
+])
 
 /** `parseEndpointDefaults` checks the defaults when the app is built, not when somebody registers. */
 export function parseEndpointDefaults(given: EndpointDefaults, option: string): EndpointDefaults {
@@ -169,7 +196,24 @@ export function parseEndpointDefaults(given: EndpointDefaults, option: string): 
   if (badForm !== undefined) throw invalidOption(`${option}.form ${badForm}`)
   if (rate !== null) parseLimitOptions(`${option}.rate`, rate)
   assertDisableAfter(disableAfter, `${option}.disableAfter`)
+  const badStart = historyStartFault(given.from)
+  if (badStart !== undefined) throw invalidOption(`${option}.from ${badStart}`)
   return given
+}
+
+/** `parseHistoryStart` returns the arrival time with which the history begins, or undefined for no history. */
+export function parseHistoryStart(from: HistoryStart = 'now'): Millis | undefined {
+  const fault = historyStartFault(from)
+  if (fault !== undefined) throw invalid('from', fault)
+  if (from === 'now') return undefined
+  return from === 'beginning' ? 0 : from instanceof Date ? from.getTime() : from
+}
+
+function historyStartFault(from: HistoryStart | undefined): string | undefined {
+  if (from === undefined || from === 'now' || from === 'beginning') return undefined
+  const at: unknown = from instanceof Date ? from.getTime() : from
+  if (typeof at === 'number' && Number.isFinite(at) && at >= 0) return undefined
+  return "must be 'now', 'beginning', a Date or milliseconds since 1970."
 }
 
 /** Null and an empty list mean all events. The globs are bounded: subscribers write them and every event is matched. */

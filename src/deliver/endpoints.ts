@@ -11,6 +11,7 @@ import { decryptConfidential, encryptConfidential, type ConfidentialFields } fro
 import { listDeliveries, type DeliveriesQuery, type DeliveryRecord } from './deliveries.ts'
 import {
   parseEndpointFields,
+  parseHistoryStart,
   type Endpoint,
   type EndpointDefaults,
   type EndpointTarget,
@@ -47,6 +48,15 @@ export interface EndpointsDependencies {
   readonly deliveries: DeliveriesQuery['deliveries']
   /** For fields that a registration leaves out. */
   readonly defaults: () => EndpointDefaults
+  readonly backlog: HistorySender
+}
+
+/** `HistorySender` sends a new endpoint the stored events, before its live ones. */
+export interface HistorySender {
+  /** Starts the history once the endpoint is proven. It never rejects: what could not be started is started later. */
+  start(endpoint: Endpoint): Promise<void>
+  /** Sends no more of the history. Live events follow what is already placed. */
+  cancel(endpoint: Endpoint): Promise<void>
 }
 
 /** What the operators of an endpoint do to its lanes. */
@@ -92,7 +102,7 @@ export class Endpoints {
   }
 
   async create(given: NewEndpoint, by = ''): Promise<CreatedEndpoint> {
-    const { keyring, settings, docs, subscriptions, defaults } = this.#deps
+    const { keyring, settings, docs, subscriptions, defaults, backlog } = this.#deps
     const active = given?.active ?? true
     if (!keyring.hasKey)
       throw new SluiceError(
@@ -101,6 +111,7 @@ export class Endpoints {
       )
     const secret = given?.secret ?? newSecret()
     const fields = parseEndpointFields(given, [secret], settings.rules, defaults())
+    const from = parseHistoryStart(given.from ?? defaults().from)
     const { count, now } = await docs.count()
     if (count >= MAX_ENDPOINTS) {
       const text = `endpoint: there are already ${MAX_ENDPOINTS} endpoints.`
@@ -108,11 +119,14 @@ export class Endpoints {
     }
     const id = `ep_${randomBytes(9).toString('base64url')}`
     const { isRequired } = this.#prover
-    const endpoint = { id, ...fields, createdAt: now, active, proof: isRequired ? 'pending' : 'none' } as const
+    const proof = isRequired ? 'pending' : 'none'
+    const history = from === undefined ? {} : { history: { from, replay: `history-${id}` } }
+    const endpoint = { id, ...fields, createdAt: now, active, proof, ...history } as const
     const kept = this.#encrypt(endpoint, { secrets: firstSecret(secret, now), headers: fields.headers })
     await docs.add(kept, { who: by, what: `added endpoint ${id}` })
     if (isRequired) return { ...(await this.prove(id, by)), secret }
     await subscriptions.refresh()
+    await backlog.start(toEndpoint(kept))
     return { ...toEndpoint(kept), secret }
   }
 
@@ -130,9 +144,10 @@ export class Endpoints {
 
   /** `update` changes the given fields. `active` pauses or resumes the endpoint; a new `secret` starts a rotation. */
   async update(id: string, change: EndpointUpdate, by = ''): Promise<Endpoint> {
-    const { settings, docs, subscriptions, lanes } = this.#deps
-    if ('tenant' in change)
-      throw new SluiceError('ENDPOINT_INVALID', 'endpoint: tenant cannot be changed. Create another endpoint.')
+    const { settings, docs, subscriptions, lanes, backlog } = this.#deps
+    for (const field of ['tenant', 'from'])
+      if (field in change)
+        throw new SluiceError('ENDPOINT_INVALID', `endpoint: ${field} cannot be changed. Create another endpoint.`)
     if (change.active === true) await this.#assertEnabled(id)
     const changing = (kept: EndpointDoc, now: Millis): EndpointDoc => {
       const { active = kept.active, secret } = change
@@ -147,6 +162,7 @@ export class Endpoints {
     const done = { who: by, what: `changed ${Object.keys(change).join(', ') || 'nothing'} of endpoint ${id}` }
     const changed = await docs.change(id, done, (kept, now) => ({ ...changing(kept, now), ...proven }))
     await subscriptions.refresh()
+    await backlog.start(changed)
     if (change.active === true) await lanes.resume(id)
     if (change.active === false) await lanes.hold(id, PAUSED, by)
     return changed
@@ -171,7 +187,7 @@ export class Endpoints {
 
   /** With `backlog`, `enable` makes the waiting events due at once. With `now`, it drops them and returns their number. */
   async enable(id: string, { from, by = '' }: EnableOptions): Promise<Endpoint & { readonly dropped: number }> {
-    const { docs, lanes, breakers } = this.#deps
+    const { docs, lanes, breakers, backlog } = this.#deps
     if (from !== 'backlog' && from !== 'now') {
       const text = `endpoints.enable: from must be 'backlog' (deliver the waiting events) or 'now' (drop them); got ${JSON.stringify(from)}.`
       throw new SluiceError('CONFIG_INVALID', text)
@@ -183,6 +199,7 @@ export class Endpoints {
     }
     const done = { who: by, what: `enabled endpoint ${id}, ${from === 'now' ? 'from now on' : 'with its backlog'}` }
     const endpoint = await docs.change(id, done, (kept) => kept)
+    if (from === 'now') await backlog.cancel(endpoint)
     const dropped = from === 'now' ? await lanes.drop(id) : 0
     await lanes.resume(id)
     return { ...endpoint, dropped }
@@ -234,12 +251,13 @@ export class Endpoints {
 
   /** `prove` requests the proof of ownership again. */
   async prove(id: string, by = ''): Promise<ProvenEndpoint> {
-    const { lanes, subscriptions } = this.#deps
+    const { lanes, subscriptions, backlog } = this.#deps
     const target = await this.#getTarget(id)
     const proven = await this.#prover.prove(target, by)
     if (target.endpoint.proof !== 'pending' || proven.proof === 'pending') return proven
     await subscriptions.refresh()
     await lanes.resume(id)
+    await backlog.start(proven)
     return proven
   }
 

@@ -10,6 +10,7 @@ export class Subscriptions {
   readonly #docs: EndpointDocs
   /** By tenant, because thousands of tenants may have a few endpoints each. */
   #tenants: ReadonlyMap<string, TenantEndpoints> = new Map()
+  #sentHistory: ReadonlySet<string> = new Set()
   /** The result for the last event, because each delivery asks twice: whether any endpoint matches, and which ones. */
   #lastMatch: { readonly event: FlowEvent; readonly ids: readonly string[] } | undefined
   /** The parsed form of a document lives as long as the cached document. */
@@ -21,6 +22,11 @@ export class Subscriptions {
 
   constructor(docs: EndpointDocs) {
     this.#docs = docs
+  }
+
+  /** The endpoints that are still sent their history, behind which their live events wait. */
+  get sentHistory(): ReadonlySet<string> {
+    return this.#sentHistory
   }
 
   matching(event: FlowEvent): readonly string[] {
@@ -58,6 +64,7 @@ export class Subscriptions {
       ({ tenant }) => tenant,
     )
     this.#tenants = new Map(Array.from(byTenant, ([tenant, endpoints]) => [tenant, new TenantEndpoints(endpoints)]))
+    this.#sentHistory = new Set(proven.filter(({ history }) => history !== undefined).map(({ id }) => id))
     this.#lastMatch = undefined
     this.epoch = routes
   }

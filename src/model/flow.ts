@@ -54,6 +54,8 @@ export interface Flow {
   readonly adaptiveBaseQuiet: Millis | undefined
   readonly retention: Millis
   readonly maxLanesPerTenant: number
+  /** Returns whether live events get no deadline in the lane of this key yet: its endpoint is sent its history first. */
+  readonly holdsBack?: (key: string) => boolean
   readonly run: (run: never) => unknown
 }
 

@@ -110,7 +110,9 @@ function routeToFlow(flow: Flow, event: FlowEvent, level: number, named: boolean
     }
     const keys = parseKeys(flow.selectKeys(typed))
     if (keys.length === 0) return { kind: 'skipped' }
-    return { kind: 'places', places: keys.map((key) => createPlacement(laneId(flow.name, key), key, common, window)) }
+    const windowOf = (key: string): WindowParameters => (flow.holdsBack?.(key) === true ? UNBOUNDED : window)
+    const places = keys.map((key) => createPlacement(laneId(flow.name, key), key, common, windowOf(key)))
+    return { kind: 'places', places }
   } catch (error) {
     return createMark(flow, 'key-failed', messageOf(error))
   }
@@ -131,6 +133,16 @@ const ON_THREW = 'on threw'
 
 function createMark(flow: Flow, reason: 'key-failed' | 'schema-failed', error: string): FlowRoute {
   return { kind: 'mark', mark: { flow: flow.name, reason, error: error.slice(0, 2_000) } }
+}
+
+/** The window of a lane that is sent its history first: it stays open until the end of the history. */
+const UNBOUNDED: WindowParameters = {
+  quiet: Infinity,
+  max: Infinity,
+  maxEvents: Infinity,
+  maxBytes: Infinity,
+  jitter: 0,
+  leading: false,
 }
 
 /** Lanes without a tenant form their own group. */

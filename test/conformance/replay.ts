@@ -171,6 +171,20 @@ export const replay: Suite = (rule) => {
     assert.deepEqual(t.names(await t.claimOne({ maxEvents: 1 })), ['b'])
   })
 
+  rule('L16 with once, a replay places no event in a lane in which it has been', async (t) => {
+    await finishEvents(t, 'a')
+    const place = async (...keys: readonly string[]): Promise<PlaceReply['results'][number]> => {
+      const placements = keys.map((key) => createPlacement({ key }))
+      const items = [{ kind: 'replay', replay: 'r', event: t.id('a'), placements, once: true }] as const
+      return assertSingle((await t.store.place({ routes: t.routes, items })).results)
+    }
+    assert.equal(await place('k'), 'already')
+    await t.assertNothingReady()
+    assert.equal(await place('k', 'other'), 'placed')
+    assert.equal(await place('k', 'other'), 'already')
+    assert.deepEqual(getKeys(await t.claim()), ['other'])
+  })
+
   rule('L16 a replay into a lane the event has never been in is placed there', async (t) => {
     await finishEvents(t, 'a')
     assert.equal(await replayEvents(t, 'a', 'r', { key: 'new lane' }), 'placed')

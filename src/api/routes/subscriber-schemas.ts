@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { URL_LENGTH_MAX } from '../../deliver/http/addresses.ts'
 import type { EndpointUpdate, NewEndpoint } from '../../deliver/endpoint.ts'
 import type { RotateSecretOptions } from '../../deliver/secrets.ts'
-import { duration, id, tenant, timestamp } from '../schemas.ts'
+import { duration, id, tenant, timeInput, timestamp } from '../schemas.ts'
 
 export const SUBSCRIBERS_PATH = '/v1/webhooks/subscribers'
 export const ID_PARAMS: z.ZodObject<{ id: typeof id }> = z.strictObject({ id })
@@ -66,6 +66,10 @@ const BASE_SUBSCRIBER = z.strictObject({
   proof: z
     .enum(['none', 'pending', 'proven'])
     .meta({ description: '`pending`: the endpoint gets nothing until it is proven.' }),
+  history: z
+    .strictObject({ from: timestamp, replay: z.string().meta({ description: 'The replay that sends it.' }) })
+    .optional()
+    .meta({ description: 'Present until the endpoint has got its history. Its live events wait behind it.' }),
 })
 const proofError = z.string().optional().meta({ description: 'Why the endpoint is not proven.' })
 const HEALTH = z.strictObject({
@@ -145,6 +149,12 @@ export const NEW_SUBSCRIBER: z.ZodType<NewEndpoint> = z.strictObject({
   ...z.strictObject(WRITABLE_FIELDS).partial().shape,
   url: FIELDS.url,
   tenant: tenant.optional(),
+  from: z
+    .union([z.enum(['now', 'beginning']), timeInput])
+    .optional()
+    .meta({
+      description: 'Which stored events the endpoint gets before its live ones: none, all, or those since a time.',
+    }),
 }) as unknown as z.ZodType<NewEndpoint>
 
 export const SUBSCRIBER_UPDATE: z.ZodType<EndpointUpdate> = z

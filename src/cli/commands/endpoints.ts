@@ -58,7 +58,13 @@ export const endpoints: readonly Command[] = [
     name: 'endpoints create',
     positionals: ['<url>'],
     description: 'register an endpoint; its generated secret is shown once',
-    options: { ...ENDPOINT_OPTIONS, ...textOptions({ tenant: 'only events of this tenant reach it' }) },
+    options: {
+      ...ENDPOINT_OPTIONS,
+      ...textOptions({
+        tenant: 'only events of this tenant reach it',
+        from: 'stored events to send first: now (default, none), beginning, or a time, e.g. 2026-01-31T12:00:00Z',
+      }),
+    },
     run: (context) => {
       const [url = ''] = context.args.words
       const body = { url, ...context.args.texts(['tenant']), ...parseEndpointOptions(context.args) }
@@ -175,6 +181,7 @@ function toFields(it: EndpointWithHealth): readonly Field[] {
     ['rate', rate === null ? undefined : `${rate.rate} in ${rate.per}`],
     ['disabled after', it.disableAfter === null ? 'never' : String(it.disableAfter)],
     ['added', formatTime(it.createdAt)],
+    ['history', it.history === undefined ? undefined : `is being sent by the replay ${it.history.replay}`],
     ['health', `${health.status} ${health.why}`.trimEnd()],
     ['delivered', nonEmpty(formatPercent(health.successRate))],
     ['last', formatTime(it.lastSuccessfulDeliveryAt)],

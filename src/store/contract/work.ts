@@ -154,6 +154,8 @@ export type PlaceItem =
       readonly replay: string
       readonly event: string
       readonly placements: readonly Placement[]
+      /** Only into lanes in which the event has never been. */
+      readonly once?: boolean
     }
 
 export interface PlaceCall {

@@ -31,7 +31,9 @@ function replay(model: Model, routes: number, item: ReplayItem, seen: Placed | u
   if (routes < model.routes) return 'routes-old'
   const known = model.events.get(item.event)
   if (known === undefined || known.gone === 'yes' || (known.gone === 'perhaps' && seen === 'gone')) return 'gone'
-  const fresh = item.placements.filter((one) => !model.replays.has(`${item.replay}/${item.event}/${one.lane}`))
+  const fresh = item.placements
+    .filter((one) => !model.replays.has(`${item.replay}/${item.event}/${one.lane}`))
+    .filter((one) => item.once !== true || !known.lanes.has(one.lane))
   for (const one of fresh) {
     model.replays.add(`${item.replay}/${item.event}/${one.lane}`)
     placeReplay(model, known.event, one)

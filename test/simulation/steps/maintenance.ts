@@ -134,7 +134,8 @@ export function replayStep(world: World, command: Of<'replay'>): Issued | undefi
   const items = chosen.flatMap((event) => {
     if (event === undefined || event.placements.length === 0) return []
     const places = event.placements.slice(0, 1)
-    return [{ kind: 'replay' as const, replay: `replay-${command.replay}`, event: event.id, placements: places }]
+    const once = command.replay === 3
+    return [{ kind: 'replay' as const, replay: `replay-${command.replay}`, event: event.id, placements: places, once }]
   })
   if (items.length === 0) return undefined
   const names = items.map((item) => item.event.slice(-3)).join(', ')
