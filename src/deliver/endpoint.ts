@@ -54,7 +54,7 @@ export interface Endpoint extends Omit<EndpointFields, 'headers'> {
   readonly history?: EndpointHistory
 }
 
-export interface EndpointHistory {
+interface EndpointHistory {
   /** The history begins with the events that arrived at this time; 0 for all of them. */
   readonly from: Millis
   /** The id of the replay that sends the history, once the endpoint is proven. */

@@ -7,6 +7,11 @@ const count = (from: number, to: number): readonly string[] =>
 
 const received = (to: Subscriber): readonly string[] => to.got.flatMap(({ ids }) => ids)
 
+const echo = ({ body }: { readonly body: string }): { status: number; body: string } => ({
+  status: 200,
+  body: JSON.stringify({ challenge: (JSON.parse(body) as { data: { challenge?: string } }).data.challenge }),
+})
+
 it('L16 a new endpoint gets the stored events in order, and then the live ones', async () => {
   const to = await subscriber()
   const { app, endpoint, send } = await delivery()
@@ -109,10 +114,6 @@ it('rejects a history that begins at no time, and a change of it', async () => {
 })
 
 it('the history of an endpoint that must prove itself begins after the proof', async () => {
-  const echo = ({ body }: { readonly body: string }): { status: number; body: string } => ({
-    status: 200,
-    body: JSON.stringify({ challenge: (JSON.parse(body) as { data: { challenge?: string } }).data.challenge }),
-  })
   const to = await subscriber({ status: 500 }, echo)
   const { app, endpoint, send } = await delivery({}, 'memory:', undefined, { proof: 'challenge' })
   await send(['a'])
