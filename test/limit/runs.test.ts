@@ -114,8 +114,16 @@ describe.each(STORES)('on %s', (kind) => {
     )
     await t.until(calls)
     expect([most(fetched, 1_000), most(fetched, 5_000), most(fetched, 60_000)]).toEqual([2, 3, 4])
+    const lastNames = (): unknown => t.asked.at(-1)?.requests[0]?.limits.map(({ name }) => name)
     await t.until(all.per('ada').run(() => undefined))
-    expect(t.asked.at(-1)?.requests[0]?.limits.map(({ name }) => name)).toEqual(['short/ada', 'middle', 'long'])
+    expect(lastNames()).toEqual(['short/ada', 'middle', 'long'])
+    await t.until(
+      short
+        .with(middle)
+        .with(long)
+        .run(() => undefined),
+    )
+    expect(lastNames()).toEqual(names)
   })
 
   it('M6 a run whose slot is too far away is deferred, and keeps no slot; callers outside runs wait', async () => {
