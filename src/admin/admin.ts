@@ -1,5 +1,6 @@
 // `app.admin`: everything that operators read and steer, also through the admin API and the command line.
 import { withArgumentChecks, type ArgumentShapes } from '../validate/options.ts'
+import type { EndpointWithHealth } from '../deliver/endpoints.ts'
 import type { FlowRegistry } from '../flow/registry.ts'
 import type { Alerts } from './alerts.ts'
 import { Audit } from './audit.ts'
@@ -12,8 +13,11 @@ import { purge, type PurgeSummary, type PurgeTarget } from './purge.ts'
 import { Replays, type ReplaysDependencies } from './replays.ts'
 import { Runs } from './runs.ts'
 import type { Sources } from './sources.ts'
+import { AppStatus, type AppStatusDependencies, type StatusView } from './status.ts'
 import type { StatsResult, StatsOptions } from './stats.ts'
 import { StoredEvents } from './stored-events.ts'
+import { LaneScan } from '../observe/status/lane-scan.ts'
+import { Pulse, type PulseView } from '../observe/status/pulse.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { OWN_SOURCES } from '../model/event.ts'
 
@@ -21,7 +25,8 @@ export interface AdminDependencies
   extends
     Omit<OperatorDependencies, 'retireFlow'>,
     Pick<Admin, 'alerts' | 'stats' | 'metrics' | 'sources'>,
-    Pick<ReplaysDependencies, 'publishStep'> {
+    Pick<ReplaysDependencies, 'publishStep'>,
+    Pick<AppStatusDependencies, 'clock' | 'recorder' | 'work'> {
   readonly registry: () => Promise<FlowRegistry>
   readonly keyring: Keyring
   readonly limits: LimitAdminDependencies['declared']
@@ -44,29 +49,42 @@ export interface Admin {
   readonly purge: (what: PurgeTarget) => Promise<PurgeSummary>
   /** How much arrived, how long it took and how much failed over a window, and how much waits now. */
   readonly stats: (options?: StatsOptions) => Promise<StatsResult>
+  /** `status` returns whether the app keeps up, what waits where, and what needs a person. It is computed about once a second. */
+  readonly status: () => Promise<StatusView>
+  /** `pulse` returns the runs that ended in each of the last 60 seconds, and the lanes that come due in the next 60. */
+  readonly pulse: () => Promise<PulseView>
   /** `metrics` resolves to the text that Prometheus scrapes. */
   readonly metrics: () => Promise<string>
 }
 
 export function createAdmin(dependencies: AdminDependencies): Admin {
-  const { registry, keyring, publishStep, limits, sources, alerts, stats, metrics, ...rest } = dependencies
-  const { store, emit } = rest
+  const { registry, keyring, publishStep, sources, alerts, stats, metrics, ...rest } = dependencies
+  const { store, emit, clock, recorder, work } = rest
   const deps: OperatorDependencies = { ...rest, retireFlow: async (flow, by) => (await registry()).retire(flow, by) }
+  const scan = new LaneScan({ store, clock })
+  const pulse = new Pulse({ store, scan })
+  const limits = new Limits({ store, declared: dependencies.limits, emit })
+  const replays = new Replays({ ...deps, reservedSourcePrefix: OWN_SOURCES, publishStep })
+  const listEndpoints = (): Promise<readonly EndpointWithHealth[]> => rest.deliveries().endpoints.list()
+  const state = { alerts, limits, replays, sources, recorder, listEndpoints, work }
+  const status = new AppStatus({ store, clock, flows: deps.flows, scan, ...state })
   const admin: Admin = {
     deadLetters: new DeadLetters(deps),
     lanes: new Lanes(deps),
     flows: new Flows(deps),
-    replays: new Replays({ ...deps, reservedSourcePrefix: OWN_SOURCES, publishStep }),
+    replays,
     keys: new Keys(store),
     encryption: new Encryption({ store, keyring }),
     audit: new Audit(store),
     events: new StoredEvents({ ...deps, reservedSourcePrefix: OWN_SOURCES }),
     runs: new Runs(deps),
-    limits: new Limits({ store, declared: limits, emit }),
+    limits,
     sources,
     alerts,
     purge: (what) => purge(deps, what),
     stats,
+    status: () => status.read(),
+    pulse: () => pulse.read(),
     metrics,
   }
   for (const [name, shapes] of Object.entries<ArgumentShapes<object>>(ARGUMENTS)) {

@@ -1,5 +1,6 @@
 // `Lanes` and `Flows` are what operators do to a lane and to a flow (L14).
 import type { Millis } from '../clock.ts'
+import type { Endpoints } from '../deliver/endpoints.ts'
 import type { Flow } from '../model/flow.ts'
 import type { LaneId } from '../model/identity.ts'
 import { isHeldBack, type Lane } from '../model/lane.ts'
@@ -24,6 +25,7 @@ export interface OperatorDependencies {
 
 /** What deliveries keep about lanes that operators act on. */
 interface DeliveryAdmin {
+  readonly endpoints: Pick<Endpoints, 'list'>
   /** Called before a purge, because stored responses of endpoints may echo the purged events. */
   purgeAnswers(what: PurgeTarget): Promise<void>
   /** Called once per lane after dead letters were retried, because that means that the endpoint is repaired. */

@@ -147,6 +147,11 @@ export class Replays {
     return Promise.all(all.map((record) => readReplayState(store, record)))
   }
 
+  async countRunning(): Promise<number> {
+    const store = await this.#deps.store()
+    return (await readReplays(store)).all.filter(({ record }) => record.state === 'running').length
+  }
+
   /** `cancel` stops placing events. Events that are already placed still run. */
   async cancel(id: string): Promise<'ok' | 'already' | 'missing'> {
     const store = await this.#deps.store()

@@ -3,18 +3,29 @@
 import type { Millis } from '../clock.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { assertKnownOptions, invalidOption } from '../validate/options.ts'
-import { Counts, CountsTable, type StoredBucket } from '../observe/stats/buckets.ts'
+import { Counts, CountsTable, type StoredBucket, type StoredRow } from '../observe/stats/buckets.ts'
 import { readDepths, type Depth, type Depths } from '../observe/stats/depth.ts'
 import type { StatsRecorder } from '../observe/stats/recorder.ts'
+import { floorTo, MINUTE } from '../observe/stats/rollups.ts'
 import type { Store } from '../store/contract/index.ts'
+import {
+  createGroupSeries,
+  createSeries,
+  parseStatsStep,
+  type SeriesGroup,
+  type StatsPoint,
+  type StatsSeries,
+} from './stats-series.ts'
 
-type StatsBy = 'source' | 'type' | 'source,type' | 'flow'
+type StatsBy = SeriesGroup
 
 export interface StatsOptions {
   /** From one minute to 7 days. Default 1 day. */
   readonly window?: Duration
   /** How to group the stats. Default: only the total. */
   readonly by?: StatsBy
+  /** Adds a series with steps of this length. At least 1 minute for up to 2 hours, 10 minutes for up to a day, then 1 hour. */
+  readonly step?: Duration
 }
 
 /** What happened in the window. Endings are counted per event and flow, so an event of two flows ends twice. */
@@ -50,6 +61,8 @@ interface StatsGroup extends WindowStats, Partial<QueueStats> {
   readonly source?: string
   readonly type?: string
   readonly flow?: string
+  /** With `step`: the same steps as in the series of the total. */
+  readonly series?: readonly StatsPoint[]
 }
 
 export interface StatsResult {
@@ -61,6 +74,8 @@ export interface StatsResult {
   readonly depthIsWhole: boolean
   /** Sorted by name. */
   readonly groups: readonly StatsGroup[]
+  /** With `step`: the series of the total. */
+  readonly series?: StatsSeries
 }
 
 export interface StatsDependencies {
@@ -69,24 +84,28 @@ export interface StatsDependencies {
   readonly now: () => Millis
 }
 
-const MINUTE: Millis = 60_000
 const DAY: Millis = 86_400_000
 const LONGEST_WINDOW: Millis = 7 * DAY
 const BY: ReadonlySet<string> = new Set<StatsBy>(['source', 'type', 'source,type', 'flow'])
 
 export async function readStats(deps: StatsDependencies, options: StatsOptions = {}): Promise<StatsResult> {
-  assertKnownOptions(options, ['window', 'by'], 'stats: ')
+  assertKnownOptions(options, ['window', 'by', 'step'], 'stats: ')
   const { by } = options
   if (by !== undefined && !BY.has(by))
     throw invalidOption(`stats.by must be ${[...BY].join(' or ')}; got ${JSON.stringify(by)}.`)
   const window = parseStatsWindow(options.window ?? '24h')
-  const { now, buckets: cells, depths } = await collectStats(deps, window)
-  const from = windowStart(cells, now - window)
+  const step = parseStatsStep(options.step, window)
+  const { now, buckets, depths } = await collectStats(deps, window, step)
+  const start = floorToMinute(now - window)
+  const cells = buckets.filter(({ at, span }) => at + span > start)
+  const from = windowStart(cells, start)
   const covered = Math.max(1, now - from)
   const withDepth = (counts: Counts, waits: WaitingDepth): WindowStats & QueueStats => ({
     ...toWindowStats(counts, waits.failing, covered),
     ...toQueueStats(waits),
   })
+  const depthOf = (flow: string | undefined): WaitingDepth => depths.flows.get(flow ?? '') ?? NO_WAITING_DEPTH
+  const input = step === undefined ? undefined : { buckets, step, window, now }
   return {
     now,
     from,
@@ -96,9 +115,21 @@ export async function readStats(deps: StatsDependencies, options: StatsOptions =
       ...names,
       ...(names.flow === undefined
         ? toWindowStats(counts, Math.max(0, counts.failing - counts.recovered), covered)
-        : withDepth(counts, depths.flows.get(names.flow) ?? NO_WAITING_DEPTH)),
+        : withDepth(counts, depthOf(names.flow))),
+      ...(input !== undefined &&
+        by !== undefined && {
+          series: createGroupSeries(input, by, isInGroup(names), countWaiting(depthOf(names.flow))),
+        }),
     })),
+    ...(input !== undefined && { series: createSeries(input, countWaiting(depths.total)) }),
   }
+}
+
+function isInGroup({ flow, source, type }: GroupNames): (row: StoredRow) => boolean {
+  return ([first, second]) =>
+    flow === undefined
+      ? (source === undefined || source === first) && (type === undefined || type === second)
+      : flow === first
 }
 
 /** The collected data for the stats of any window up to the requested one. */
@@ -108,10 +139,15 @@ export interface CollectedStats {
   readonly depths: Depths
 }
 
-export async function collectStats(deps: StatsDependencies, window: Millis): Promise<CollectedStats> {
+/** `collectStats` reads from the start of the step of `step` milliseconds in which the window begins. */
+export async function collectStats(
+  deps: StatsDependencies,
+  window: Millis,
+  step: Millis = MINUTE,
+): Promise<CollectedStats> {
   const store = await deps.store()
   const now = deps.now()
-  return { now, buckets: await deps.recorder.readSince(floorToMinute(now - window)), depths: await readDepths(store) }
+  return { now, buckets: await deps.recorder.readSince(floorTo(now - window, step)), depths: await readDepths(store) }
 }
 
 /** `computeWindowStats` computes the total over a part of the collected window. */
@@ -122,7 +158,7 @@ export function computeWindowStats({ now, buckets: cells, depths }: CollectedSta
 }
 
 function floorToMinute(at: Millis): Millis {
-  return Math.floor(at / MINUTE) * MINUTE
+  return floorTo(at, MINUTE)
 }
 
 function windowStart(cells: readonly StoredBucket[], start: Millis): Millis {
@@ -140,8 +176,12 @@ function parseStatsWindow(window: Duration): Millis {
   throw invalidOption(`stats.window must be from 1m to 7d; got ${JSON.stringify(window)}.`)
 }
 
-function toQueueStats({ waiting, failing, oldest }: WaitingDepth): QueueStats {
-  return { depth: waiting + failing, oldest }
+function toQueueStats(depth: WaitingDepth): QueueStats {
+  return { depth: countWaiting(depth), oldest: depth.oldest }
+}
+
+function countWaiting({ waiting, failing }: WaitingDepth): number {
+  return waiting + failing
 }
 
 function toWindowStats(counts: Counts, failing: number, covered: Millis): WindowStats {

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Duration } from '../model/duration.ts'
 import type { LaneState } from '../model/lane-states.ts'
+import type { ShownLaneState } from '../observe/status/lane-scan.ts'
 import { isCursor } from '../store/contract/records.ts'
 
 export interface NoFields {
@@ -92,19 +93,34 @@ export const duration: z.ZodType<Duration> = z
   .regex(/^\d{1,12}(?:\.\d{1,3})?(?:ms|s|m|h|d)$/, "it must be a duration such as '250ms', '10s' or '7d'")
   .meta({ description: 'A duration.', example: '10m' }) as unknown as z.ZodType<Duration>
 
-const STATES = {
-  idle: true,
-  waiting: true,
-  ready: true,
-  running: true,
-  lapsed: true,
-  retrying: true,
-  snoozed: true,
-  blocked: true,
-  held: true,
-} satisfies Record<LaneState, true>
+const STATES: { readonly [State in LaneState]: State } = {
+  idle: 'idle',
+  waiting: 'waiting',
+  ready: 'ready',
+  running: 'running',
+  lapsed: 'lapsed',
+  retrying: 'retrying',
+  snoozed: 'snoozed',
+  blocked: 'blocked',
+  held: 'held',
+}
 
-export const laneState: z.ZodType<LaneState> = z.enum(Object.keys(STATES) as LaneState[])
+export const laneState: z.ZodType<LaneState> = z.enum(STATES)
+/** A lane that waits for a limit counts as `limited`, not as `snoozed`. */
+const SHOWN_STATES: { readonly [State in ShownLaneState]: State } = { ...STATES, limited: 'limited' }
+
+/** One number for each state of a lane. */
+export const laneCounts: z.ZodType<Readonly<Record<ShownLaneState, number>>> = z.strictObject(
+  Object.fromEntries(Object.keys(SHOWN_STATES).map((state) => [state, z.int()])),
+) as never
+
+interface FlowPause {
+  readonly reason: string
+  readonly by: string
+  readonly since: number
+}
+
+export const flowPause: z.ZodType<FlowPause> = z.strictObject({ reason: z.string(), by: z.string(), since: timestamp })
 
 export const laneId: z.ZodType<string> = z
   .string()

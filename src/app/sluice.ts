@@ -131,7 +131,7 @@ export class Sluice {
       keepBytes: keepBytes < Number.MAX_SAFE_INTEGER ? keepBytes : undefined,
     })
     this.admin = createAdmin({
-      ...common,
+      ...stats,
       registry,
       keyring,
       retryUnrouted: () => this.#runtime?.placeUnroutedSoon(),
@@ -143,6 +143,7 @@ export class Sluice {
       alerts: this.#alerting.alerts,
       stats: (asked) => readStats(stats, asked),
       metrics: () => this.#metrics.render(),
+      work: () => this.#describeWork(),
     })
     this.#deliveries = new Deliveries({
       ...common,

@@ -1,7 +1,7 @@
 // `LANE_TRANSITIONS` is the state machine of a lane as one table. ARCHITECTURE.md shows it. A test walks the real transitions at
 // random, and finds every arrow here and no other.
 import { NEVER, type Millis } from '../clock.ts'
-import { isLiveRun, type Lane } from './lane.ts'
+import { isLiveRun, type HoldState, type Lane, type RunState } from './lane.ts'
 
 export type LaneState =
   /** Nothing to do. The lane is kept only if `leading` needs it. */
@@ -22,7 +22,13 @@ export type LaneState =
   /** An operator, an endpoint, a breaker or a limit holds the lane. */
   | 'held'
 
-export function getLaneState(lane: Lane, now: Millis): LaneState {
+/** The fields of a lane that decide its state. */
+interface LaneStateFields extends Pick<Lane, 'due' | 'blocks'> {
+  readonly run: Pick<RunState, 'state' | 'until'> | undefined
+  readonly hold: Pick<HoldState, 'until'> | undefined
+}
+
+export function getLaneState(lane: LaneStateFields, now: Millis): LaneState {
   const { run } = lane
   if (run !== undefined && isLiveRun(run, now)) return 'running'
   if (lane.hold !== undefined && lane.hold.until > now) return 'held'

@@ -197,6 +197,6 @@ export function isHeldBack({ run, waiting, window }: Lane): boolean {
   return run === undefined && waiting > 0 && window === NEVER
 }
 
-export function isLiveRun(run: RunState, now: Millis): boolean {
+export function isLiveRun(run: Pick<RunState, 'state' | 'until'>, now: Millis): boolean {
   return run.state === 'running' && run.until > now
 }

@@ -37,7 +37,89 @@ describe.each(STORES)('stats on %s', (store) => {
     expect((await r.get('/v1/stats')).body).toMatchObject({ groups: [] })
   })
 
+  test('a series has one point for each step, the current one last', async () => {
+    const r = await rig(store, (app) =>
+      app
+        .flow('slow', { on: 'ping', concurrency: 1, window: { quiet: '90s' }, key: () => 'k', run: () => {} })
+        .flow('fails', {
+          on: 'ping',
+          retry: { delays: ['2m'], jitter: 0 },
+          run: () => {
+            throw new Error('no')
+          },
+        }),
+    )
+    await r.t.send([
+      { type: 'ping', source: 'shop' },
+      { type: 'ping', source: 'shop' },
+    ])
+    await r.t.advance('150s')
+    const { series, groups, total } = (await r.get('/v1/stats?window=3m&step=1m&by=flow')).body as unknown as {
+      series: { step: number; from: number; points: object[] }
+      groups: { flow: string; series: { waiting: number }[] }[]
+      total: { depth: number }
+    }
+    expect(total.depth).toBe(0)
+    const none = { received: 0, done: 0, dropped: 0, dead: 0, failing: 0, runs: 0, failedRuns: 0, waiting: 0 }
+    const minute = 60_000
+    expect(series).toEqual({
+      step: minute,
+      from: START - minute,
+      points: [
+        { ...none, at: START - minute },
+        { ...none, at: START, received: 2, failing: 2, runs: 2, failedRuns: 2, lateMs: 0, waiting: 4 },
+        {
+          ...none,
+          at: START + minute,
+          done: 2,
+          runs: 1,
+          lateMs: 0,
+          meanMs: 90_000,
+          p95Ms: expect.any(Number),
+          waiting: 2,
+        },
+        { ...none, at: START + 2 * minute, dead: 2, runs: 2, failedRuns: 2, lateMs: 0 },
+      ],
+    })
+    expect(groups.map(({ flow, series: points }) => [flow, points.map(({ waiting }) => waiting)])).toEqual([
+      ['fails', [0, 2, 2, 0]],
+      ['slow', [0, 2, 0, 0]],
+    ])
+  })
+
+  test('a series by source and type counts events, without runs and what waits', async () => {
+    const r = await opened()
+    await r.t.send({ type: 'ping', source: 'shop' })
+    const { groups } = (await r.get('/v1/stats?window=1m&step=1m&by=source')).body as unknown as {
+      groups: { series: object[] }[]
+    }
+    expect(groups[0]?.series).toEqual([
+      { at: START - 60_000, received: 0, done: 0, dropped: 0, dead: 0, failing: 0 },
+      { at: START, received: 1, done: 1, dropped: 0, dead: 0, failing: 0, meanMs: 0, p95Ms: expect.any(Number) },
+    ])
+  })
+
+  test('old counts are in longer steps, and sum up to the same', async () => {
+    const r = await opened()
+    for (let hour = 0; hour < 5; hour++) {
+      await r.t.send({ type: 'ping', source: 'shop' })
+      await r.t.advance('1h')
+    }
+    const { series, total } = (await r.get('/v1/stats?window=6h&step=1h')).body as unknown as {
+      series: { points: { received: number }[] }
+      total: { received: number }
+    }
+    expect(total.received).toBe(5)
+    expect(series.points.map(({ received }) => received)).toEqual([0, 1, 1, 1, 1, 1, 0])
+  })
+
   test.each([
+    ['window=2h&step=30s'],
+    ['window=2h&step=90s'],
+    ['window=3h&step=1m'],
+    ['window=25h&step=10m'],
+    ['window=1h&step=2h'],
+    ['step=soon'],
     ['window=0m'],
     ['window=59s'],
     ['window=7.1d'],

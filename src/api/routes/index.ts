@@ -9,6 +9,7 @@ import { replays } from './replays.ts'
 import { runs } from './runs.ts'
 import { sources } from './sources.ts'
 import { alerts, stats, store } from './stats.ts'
+import { status } from './status.ts'
 import { subscribers } from './subscribers.ts'
 
 export const ROUTES: readonly ApiRoute[] = [
@@ -22,6 +23,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...sources,
   ...store,
   ...stats,
+  ...status,
   ...purge,
   ...subscribers,
   ...keys,

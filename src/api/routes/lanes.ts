@@ -8,6 +8,7 @@ import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../ro
 import {
   attempt,
   duration,
+  flowPause,
   LANE_FILTER,
   laneId,
   laneKey,
@@ -156,7 +157,7 @@ const FLOW = z.strictObject({
   lanes: z.int().meta({ description: 'Lanes with a deadline, counted up to a bound of at least 10,000.' }),
   live: z.int().meta({ description: 'Runs in progress.' }),
   due: timestamp.optional().meta({ description: 'The next deadline, past or future.' }),
-  paused: z.strictObject({ reason: z.string(), by: z.string(), since: timestamp }).optional(),
+  paused: flowPause.optional(),
 })
 
 const FLOW_PARAMS = z.strictObject({ flow: name })

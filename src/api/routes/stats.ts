@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { StatsOptions } from '../../admin/stats.ts'
 import { route, withTag, type ApiRoute } from '../route.ts'
-import { timestamp } from '../schemas.ts'
+import { duration, timestamp } from '../schemas.ts'
 
 const WINDOW_STATS = {
   received: z.int().meta({ description: 'Events stored in the window.' }),
@@ -27,6 +27,24 @@ const DEPTH = {
   oldest: timestamp.optional().meta({ description: 'The time since which the oldest work is due.' }),
 }
 
+const count = z.int().min(0)
+
+const POINT = z.strictObject({
+  at: timestamp,
+  received: count,
+  done: count,
+  dropped: count,
+  dead: count,
+  failing: count.meta({ description: 'Events that failed for the first time.' }),
+  runs: count.optional().meta({ description: 'Attempts that ended. Missing by source and type, like `failedRuns`.' }),
+  failedRuns: count.optional(),
+  lateMs: z.number().optional().meta({ description: 'How late the latest run of the step began.' }),
+  meanMs: WINDOW_STATS.meanMs,
+  p95Ms: WINDOW_STATS.p95Ms,
+  waiting: count.optional().meta({ description: 'Waiting events at the end of the step, computed back from now.' }),
+})
+const SERIES = z.array(POINT).max(500)
+
 const GROUP = z.strictObject({
   source: z.string().optional(),
   type: z.string().optional(),
@@ -34,6 +52,7 @@ const GROUP = z.strictObject({
   ...WINDOW_STATS,
   depth: DEPTH.depth.optional(),
   oldest: DEPTH.oldest,
+  series: SERIES.optional().meta({ description: 'With `step`: the same steps as in the series of the total.' }),
 })
 
 const STATS_QUERY = z.strictObject({
@@ -46,6 +65,11 @@ const STATS_QUERY = z.strictObject({
     .enum(['source', 'type', 'source,type', 'flow'])
     .exactOptional()
     .meta({ description: 'How to group. The total is always included.' }),
+  step: duration.exactOptional().meta({
+    description:
+      'Adds a series with steps of whole minutes: at least 1m for a window up to 2h, 10m up to 24h, and 1h beyond; at most 500 steps.',
+    example: '1m',
+  }),
 })
 
 export const stats: readonly ApiRoute[] = withTag('stats', [
@@ -54,7 +78,7 @@ export const stats: readonly ApiRoute[] = withTag('stats', [
     path: '/v1/stats',
     name: 'stats',
     summary:
-      'Returns stats over a window, of all processes. The backlog is current and has no breakdown by source and type.',
+      'Returns stats over a window, of all processes, with `step` also as a series. The backlog is current and has no breakdown by source and type.',
     query: STATS_QUERY,
     response: z.strictObject({
       now: timestamp,
@@ -62,6 +86,10 @@ export const stats: readonly ApiRoute[] = withTag('stats', [
       total: z.strictObject({ ...WINDOW_STATS, ...DEPTH }),
       depthIsWhole: z.boolean().meta({ description: 'If false, `depth` is a lower bound.' }),
       groups: z.array(GROUP),
+      series: z
+        .strictObject({ step: z.int(), from: timestamp, points: SERIES })
+        .optional()
+        .meta({ description: 'With `step`: the series of the total. Its last step is the current one.' }),
     }),
     handle: (app, { query }) => app.admin.stats(query as StatsOptions),
   }),

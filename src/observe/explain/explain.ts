@@ -1,10 +1,10 @@
 // `explain` reports why a lane is in its state. A bounded number of store calls gives one sentence and its facts.
 import type { Millis } from '../../clock.ts'
 import type { Flow } from '../../model/flow.ts'
-import { FlowEvent } from '../../model/flow-event.ts'
 import { laneId, keylessLaneId } from '../../model/identity.ts'
 import type { LaneState } from '../../model/lane-states.ts'
 import type { GetReply, StatsReply, Store } from '../../store/contract/index.ts'
+import { sampleWindow } from '../flow-window.ts'
 import type { ExplanationFacts, FlowFacts, ObstacleFacts, QueueFacts, LaneRecordFacts } from './facts.ts'
 import { collectDeadLetterFacts, collectSkipFacts, readPastFacts } from './history.ts'
 import { collectQueueFacts, toLaneRecordFacts } from './lane-facts.ts'
@@ -99,15 +99,9 @@ async function readPressure(store: Store, flow: string): Promise<number> {
   return (await store.updatePressure({ flows: [{ flow, raise: false }] })).levels[0] ?? 0
 }
 
-/** The window may be a function of the event. Without an event, an empty one is tried; if that throws, the window is unknown. */
 function computeQuiet(flow: Flow, level: number): Millis | undefined {
-  const nothing = { id: '', source: '', type: '', time: 0, tenant: '', subject: '', attributes: '' }
-  try {
-    const { quiet } = flow.computeWindow(new FlowEvent({ ...nothing, body: new Uint8Array() }), level)
-    return Number.isFinite(quiet) ? quiet : undefined
-  } catch {
-    return undefined
-  }
+  const quiet = sampleWindow(flow, level)?.quiet
+  return Number.isFinite(quiet) ? quiet : undefined
 }
 
 function toPauseFacts(stats: StatsReply, flow: string): Partial<ObstacleFacts> {

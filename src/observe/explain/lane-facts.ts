@@ -77,8 +77,8 @@ function finiteTime(time: Millis | undefined): Millis | undefined {
   return time === undefined || time >= NEVER ? undefined : time
 }
 
-/** Returns the limit whose name the engine stored with the run when it deferred it. */
-function findDeferringLimit(state64: string): string | undefined {
+/** `findDeferringLimit` returns the limit whose name the engine stored with the run when it deferred it. */
+export function findDeferringLimit(state64: string): string | undefined {
   if (state64 === '') return undefined
   const kept = JSON.parse(Buffer.from(state64, 'base64').toString()) as { readonly deferredBy?: string } | null
   return kept?.deferredBy

@@ -8,7 +8,7 @@ const MAX_ROWS = 100
 /** Durations are counted in steps of an eighth of a doubling, so a percentile is accurate to a tenth. */
 const STEPS_PER_DOUBLING = 8
 
-/** The stored form: eight counts, then pairs of step and count. */
+/** The stored form: the counts in the order of `add`, then pairs of step and count. */
 type StoredCounts = readonly [readonly number[], readonly number[]]
 /** `StoredRow` is one row of a table: two names and their counts. */
 export type StoredRow = readonly [string, string, ...StoredCounts]
@@ -26,6 +26,11 @@ export class Counts {
   revived = 0
   /** The total time from arrival to done, over all events that are done and were not replayed. */
   ms: Millis = 0
+  /** Attempts that ended, and those of them that failed. Counted per flow only, like `lateMs`. */
+  runs = 0
+  failedRuns = 0
+  /** How late the latest run began. */
+  lateMs: Millis = 0
   readonly steps: Map<number, number> = new Map()
 
   countEnd(how: EventEnd, before: PreviousEventEnd): void {
@@ -42,8 +47,9 @@ export class Counts {
   }
 
   add([counts, steps]: StoredCounts): void {
-    // Documents of older releases have no eighth count.
-    const [received = 0, done = 0, dropped = 0, dead = 0, failing = 0, mended = 0, ms = 0, revived = 0] = counts
+    const [received = 0, done = 0, dropped = 0, dead = 0, failing = 0, mended = 0, ms = 0, revived = 0, ...rest] =
+      counts
+    const [runs = 0, failedRuns = 0, lateMs = 0] = rest
     this.received += received
     this.done += done
     this.dropped += dropped
@@ -52,6 +58,9 @@ export class Counts {
     this.recovered += mended
     this.ms += ms
     this.revived += revived
+    this.runs += runs
+    this.failedRuns += failedRuns
+    this.lateMs = Math.max(this.lateMs, lateMs)
     for (let at = 0; at + 1 < steps.length; at += 2) {
       const step = steps[at] ?? 0
       this.steps.set(step, (this.steps.get(step) ?? 0) + (steps[at + 1] ?? 0))
@@ -77,8 +86,9 @@ export class Counts {
   }
 
   toStored(): StoredCounts {
-    const { received, done, dropped, dead, failing, recovered: mended, ms, revived } = this
-    return [[received, done, dropped, dead, failing, mended, Math.round(ms), revived], [...this.steps].flat()]
+    const { received, done, dropped, dead, failing, recovered: mended, ms, revived, runs, failedRuns, lateMs } = this
+    const counts = [received, done, dropped, dead, failing, mended, Math.round(ms), revived, runs, failedRuns, lateMs]
+    return [counts, [...this.steps].flat()]
   }
 }
 

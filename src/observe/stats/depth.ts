@@ -23,8 +23,8 @@ export interface Depths {
 
 const PAGE = 1_000
 const MAX_PAGES = 10
-/** Events in these flows wait on purpose, so they are no backlog. */
-const INTERNAL_FLOWS: ReadonlySet<string> = new Set(['sluice.delayed', 'sluice.replay'])
+/** `INTERNAL_FLOWS` are the engine's own. Events in them wait on purpose, so they are no backlog. */
+export const INTERNAL_FLOWS: ReadonlySet<string> = new Set(['sluice.delayed', 'sluice.replay'])
 
 type LanePage = FindReply<'lanes'>
 

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { waitAtMost, type Clock, type Millis } from '../../clock.ts'
 import type { Store } from '../../store/contract/index.ts'
-import type { Emitter, EventMap } from '../emitter.ts'
+import type { Emitter, EventMap, EventName } from '../emitter.ts'
 import { Bucket, type StoredBucket } from './buckets.ts'
 import { BLOCK, toBlockId, floorTo, foldOld, MINUTE, readBuckets, writeBlock } from './rollups.ts'
 import { previousEventEnd, eventEnds, emittedFacts, type RunFacts } from './run-facts.ts'
@@ -37,6 +37,7 @@ const MAX_UNWRITTEN_BLOCKS = 12
 const INTERNAL_SOURCES: ReadonlySet<string> = new Set(['sluice.delayed', 'sluice.replay'])
 
 const ENDINGS = ['run.done', 'run.dropped', 'run.retry', 'run.dead', 'run.partial'] as const
+const FAILURES: ReadonlySet<EventName> = new Set(['run.retry', 'run.dead', 'run.partial'])
 
 export class StatsRecorder {
   readonly #deps: StatsRecorderDependencies
@@ -46,6 +47,7 @@ export class StatsRecorder {
   #timer: (() => void) | undefined
   #writing: Promise<void> = Promise.resolve()
   #isStopped = false
+  #lastRunBegan: Millis | undefined
 
   constructor(parts: StatsRecorderDependencies) {
     this.#deps = parts
@@ -53,9 +55,15 @@ export class StatsRecorder {
     for (const ending of ENDINGS) {
       parts.events.on(ending, (what) => {
         const facts = emittedFacts(what)
-        if (facts !== undefined) this.#countEnded(facts)
+        if (facts !== undefined) this.#countEnded(facts, FAILURES.has(ending))
       })
     }
+    parts.events.on('run.claimed', (what) => this.#countClaimed(what))
+  }
+
+  /** When this process last claimed a run. */
+  get lastRunBegan(): Millis | undefined {
+    return this.#lastRunBegan
   }
 
   /** `readSince` returns all counts from `from` on, in buckets of a minute, ten minutes or an hour. */
@@ -89,7 +97,14 @@ export class StatsRecorder {
     if (flows !== undefined) for (const flow of flows) cell.flows.get(flow, '').received++
   }
 
-  #countEnded(facts: RunFacts): void {
+  #countClaimed({ flow, late }: EventMap['run.claimed']): void {
+    if (INTERNAL_SOURCES.has(flow)) return
+    this.#lastRunBegan = this.#deps.now()
+    const counts = this.#currentBucket().flows.get(flow, '')
+    counts.lateMs = Math.max(counts.lateMs, Math.round(late))
+  }
+
+  #countEnded(facts: RunFacts, hasFailed: boolean): void {
     const { flow, events, rank } = facts.lease
     if (INTERNAL_SOURCES.has(flow)) return
     const cell = this.#currentBucket()
@@ -97,6 +112,8 @@ export class StatsRecorder {
     const how = eventEnds(facts)
     const before = previousEventEnd(facts)
     const ofFlow = cell.flows.get(flow, '')
+    ofFlow.runs++
+    if (hasFailed) ofFlow.failedRuns++
     for (const { id, source, type, arrived } of events) {
       const end = how(id)
       if (end === undefined) continue
