@@ -1,9 +1,10 @@
 // WellTrack as the kit plays, serves and tests it, on stand-ins for Garmin and Strava.
 import type { Example } from '../kit/example.ts'
-import { backfill, duplicatesAndReplacement, everyMapping } from './scenarios/garmin.ts'
-import { leaveAndReturn, malformedAmongMany, permissions, unknownPerson } from './scenarios/garmin.ts'
+import { alerts } from './scenarios/alerts.ts'
+import { backfill, backfillTokens } from './scenarios/backfill.ts'
 import { purge, restart, retries } from './scenarios/failures.ts'
-import { budgets, deauthorization, exhausted, flood, lifeOfAnActivity, tokens } from './scenarios/strava.ts'
+import * as garminPlays from './scenarios/garmin.ts'
+import * as stravaPlays from './scenarios/strava.ts'
 import { SHORT_TIMES, type World } from './scenarios/world.ts'
 import { settingsFrom } from './settings.ts'
 import { GarminStandIn } from './stand-in/garmin.ts'
@@ -18,6 +19,7 @@ export const welltrack: Example<World> = {
     const garmin = new GarminStandIn(clock, Number(env['GARMIN_LATE_MS']))
     const strava = new StravaStandIn(clock, settings.strava)
     serve('garmin', garmin.handle)
+    serve('garmin-oauth', garmin.handle)
     serve('strava', strava.handle)
     const notify = standIn('notify', () => new Response(''))
     const sentry = standIn('sentry', () => Response.json({ id: 'taken' }))
@@ -32,21 +34,26 @@ export const welltrack: Example<World> = {
     addressRate: { rate: 1_000_000, per: '1m' },
   },
   scenarios: {
-    'Every mapping of the design': everyMapping,
-    'Duplicates change nothing, and fuller data replaces': duplicatesAndReplacement,
-    'A malformed item among many holds up no other one': malformedAmongMany,
-    'What comes for an unknown person is replayed when the person connects': unknownPerson,
-    'A person leaves Garmin and comes back': leaveAndReturn,
-    'A person withdraws permissions': permissions,
+    'Every mapping of the design': garminPlays.everyMapping,
+    'Duplicates change nothing, and fuller data replaces': garminPlays.duplicatesAndReplacement,
+    'A malformed item among many holds up no other one': garminPlays.malformedAmongMany,
+    'A malformed version among good ones': garminPlays.malformedVersion,
+    'What comes for an unknown person is replayed when the person connects': garminPlays.unknownPerson,
+    'A person leaves Garmin and comes back': garminPlays.leaveAndReturn,
+    'A person withdraws permissions': garminPlays.permissions,
     'A backfill of 90 days can be continued': backfill,
-    'The life of an activity at Strava': lifeOfAnActivity,
-    'An athlete who floods the app': flood,
-    'A person leaves Strava, in both forms': deauthorization,
-    'Tokens are refreshed once': tokens,
-    'Both budgets of Strava hold, and nobody is held up': budgets,
-    'A budget that others have used up': exhausted,
+    'A backfill with expired and with revoked tokens': backfillTokens,
+    'The life of an activity at Strava': stravaPlays.lifeOfAnActivity,
+    'An athlete who floods the app': stravaPlays.flood,
+    'A person leaves Strava, in both forms': stravaPlays.deauthorization,
+    'Tokens are refreshed once': stravaPlays.tokens,
+    'A wrong secret of the app disconnects nobody': stravaPlays.wrongSecret,
     'Retries, a dead letter, and a retry by hand': retries,
+    'Both budgets of Strava hold, and nobody is held up': stravaPlays.budgets,
+    'A budget that others have used up': stravaPlays.exhausted,
+    'The budget of a day is used up': stravaPlays.dayBudget,
     'A restart loses nothing': restart,
     'Everything of one person is removed': purge,
+    'The four alerts': alerts,
   },
 }

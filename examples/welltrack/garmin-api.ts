@@ -1,7 +1,9 @@
 // `GarminApi` asks Garmin for the data of the past, which then arrives like any other push.
-import type { Limit, Sluice } from 'sluice'
+import type { Limit } from 'sluice'
+import type { Connection } from './data/records.ts'
 import { daysOf, type BackfillPart } from './domain/backfill.ts'
-import type { Settings } from './settings.ts'
+import { OAuth } from './oauth.ts'
+import type { Parts } from './parts.ts'
 
 export type Asked = 'asked' | 'asked before' | 'refused' | 'not accepted' | 'too often'
 
@@ -9,19 +11,28 @@ export class GarminApi {
   readonly #url: string
   readonly #calls: Limit
   readonly #days: Limit
+  readonly #oauth: OAuth
 
-  constructor(app: Sluice, url: string, { backfillDays }: Settings['garmin']) {
-    this.#url = url
+  constructor({ app, url, settings, records, clock }: Parts) {
+    const { backfillDays, clientId, clientSecret } = settings.garmin
+    this.#url = url('garmin')
     // The design: at most 100 requests in a quarter of an hour. Garmin itself counts the days that are asked for.
     this.#calls = app.limit('garmin', { rate: 100, per: '15m' })
     this.#days = app.limit('garmin-days', { rate: Math.max(backfillDays, 90), per: '1m' })
+    const limit = app.limit('garmin-oauth', { rate: 100, per: '15m' })
+    const tokens = `${url('garmin-oauth')}/di-oauth2-service/oauth/token`
+    this.#oauth = new OAuth({ url: tokens, clientId, clientSecret, limit, records, clock })
   }
 
-  async backfill(part: BackfillPart, token: string, signal: AbortSignal): Promise<Asked> {
+  async backfill(connection: Connection, part: BackfillPart, signal: AbortSignal): Promise<Asked> {
     const query = `summaryStartTimeInSeconds=${part.from}&summaryEndTimeInSeconds=${part.to}`
     const url = `${this.#url}/wellness-api/rest/backfill/${part.type}?${query}`
-    const init = { headers: { authorization: `Bearer ${token}` }, signal }
-    const response = await this.#days.run(() => this.#calls.fetch(url, init), { cost: daysOf(part), signal })
+    const ask = (token: string): Promise<Response> => {
+      const init = { headers: { authorization: `Bearer ${token}` }, signal }
+      return this.#days.run(() => this.#calls.fetch(url, init), { cost: daysOf(part), signal })
+    }
+    const response = await this.#oauth.call(connection, ask, signal)
+    if (response === undefined) return 'not accepted'
     await response.body?.cancel()
     switch (response.status) {
       case 202:

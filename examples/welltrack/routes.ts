@@ -49,7 +49,8 @@ export function routes(parts: Parts): void {
       if (typeof days !== 'number' || !Number.isInteger(days) || days < 1 || days > DAYS_MAX)
         return problem(400, `days must be a whole number from 1 to ${DAYS_MAX}.`)
       const progress = await wantBackfill(parts, { id, profileId, days })
-      if (progress === undefined) return problem(404, 'This person is not connected to Garmin.')
+      if (progress === 'not connected') return problem(404, `${profileId} is not connected to Garmin.`)
+      if (progress === 'of somebody else') return problem(409, 'The backfill with this id is that of another person.')
       return Response.json(progress, { status: 202 })
     },
     { role: 'operate' },

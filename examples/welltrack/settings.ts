@@ -7,6 +7,7 @@ export interface Settings {
   readonly encryptionKey: string
   readonly garmin: {
     readonly clientId: string
+    readonly clientSecret: string
     readonly addresses: readonly string[]
     /** In a minute: 100 with an evaluation key, 10,000 in production. */
     readonly backfillDays: number
@@ -23,11 +24,14 @@ export interface Settings {
     readonly perAthlete: number
     /** The most requests about one athlete in a minute. */
     readonly requestsPerAthlete: number
-    /** The length of Strava's short window. Only a stand-in has another one than a quarter of an hour. */
+    /** The lengths of Strava's two windows. Only a stand-in has others than a quarter of an hour and a day. */
     readonly window: Millis
+    readonly dayLength: Millis
   }
   /** The delays before further attempts. */
   readonly retry: readonly Duration[]
+  /** The latency above which an alert is raised. */
+  readonly latency: Duration
   /** Where dead letters are reported: `https://<key>@<host>/<project>`. */
   readonly sentryDsn: string | undefined
 }
@@ -49,6 +53,7 @@ export function settingsFrom(env: Env): Settings {
     encryptionKey: needed('SLUICE_ENCRYPTION_KEY'),
     garmin: {
       clientId: needed('GARMIN_CLIENT_ID'),
+      clientSecret: needed('GARMIN_CLIENT_SECRET'),
       addresses: list('GARMIN_ADDRESSES'),
       backfillDays: count('GARMIN_BACKFILL_DAYS_PER_MINUTE', 100),
     },
@@ -63,9 +68,11 @@ export function settingsFrom(env: Env): Settings {
       perAthlete: count('STRAVA_PER_ATHLETE', 25),
       requestsPerAthlete: count('STRAVA_REQUESTS_PER_ATHLETE', 100),
       window: count('STRAVA_WINDOW_MS', 900_000),
+      dayLength: count('STRAVA_DAY_MS', 86_400_000),
     },
     // The list of the design. Its formula would give 1, 2, 4 and 8 minutes instead.
     retry: (env['RETRY_DELAYS'] ?? '1m,5m,30m,2h').split(',') as readonly Duration[],
+    latency: (env['LATENCY_ALERT'] ?? '5m') as Duration,
     sentryDsn: env['SENTRY_DSN'],
   }
 }

@@ -2,6 +2,10 @@
 import { production } from '../kit/production.ts'
 import { build } from './welltrack.ts'
 
-const urls = { garmin: 'https://apis.garmin.com', strava: 'https://www.strava.com' }
+const urls = {
+  garmin: 'https://apis.garmin.com',
+  'garmin-oauth': 'https://diauth.garmin.com',
+  strava: 'https://www.strava.com',
+}
 
 export default build(production({ store: 'sqlite:welltrack.db', urls }))

@@ -12,6 +12,8 @@ export interface ProgressOptions {
   readonly clock: Clock
   readonly what: string
   readonly total: number
+  /** What was done before, e.g. by an interrupted command. The rate does not count it. Default: 0. */
+  readonly from?: number
 }
 
 const DRAWN_EVERY: Millis = 100
@@ -22,10 +24,11 @@ export class Progress {
   readonly #deps: ProgressOptions
   readonly #startedAt: Millis
   #shownAt: Millis | undefined
-  #done = 0
+  #done: number
 
   constructor(deps: ProgressOptions) {
     this.#deps = deps
+    this.#done = deps.from ?? 0
     this.#startedAt = deps.clock.monotonic()
   }
 
@@ -60,9 +63,9 @@ export class Progress {
   }
 
   #summary(): string {
-    const { what, total, clock } = this.#deps
+    const { what, total, clock, from = 0 } = this.#deps
     const seconds = Math.max(1, clock.monotonic() - this.#startedAt) / 1_000
-    const rate = this.#done / seconds
+    const rate = (this.#done - from) / seconds
     const percent = total === 0 ? 100 : Math.floor((Math.min(this.#done, total) / total) * 100)
     const text = `${what}  ${percent} %  ${formatNumber(this.#done)} of ${formatNumber(total)}  ${formatNumber(Math.round(rate))}/s`
     if (this.#done >= total) return `${text}  took ${formatSeconds(seconds)}`

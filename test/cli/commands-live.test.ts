@@ -184,11 +184,11 @@ interface Shown {
   readonly clock: VirtualClock
 }
 
-function shown(isTTY: boolean): Shown {
+function shown(isTTY: boolean, from = 0): Shown {
   let text = ''
   const clock = new VirtualClock(Date.UTC(2026, 0, 1, 12))
   const stream = { isTTY, columns: 100, write: (more: string) => (text += more) }
-  return { text: () => text, progress: new Progress({ stream, clock, what: 'replay', total: 1_000 }), clock }
+  return { text: () => text, progress: new Progress({ stream, clock, what: 'replay', total: 1_000, from }), clock }
 }
 
 describe('progress', () => {
@@ -205,6 +205,13 @@ describe('progress', () => {
     progress.update(1_000)
     progress.end()
     expect(text()).toMatch(/\[#{24}\] {2}replay {2}100 % {2}1,000 of 1,000 {2}50\/s {2}took 20 s\n$/)
+  })
+
+  it('does not count in the rate what an interrupted command has done', () => {
+    const { progress, clock, text } = shown(true, 500)
+    clock.advance(10_000)
+    progress.update(600)
+    expect(text()).toContain('60 %  600 of 1,000  10/s  ends 12:00:50Z, in 40 s')
   })
 
   it('is a line every few seconds elsewhere', () => {

@@ -1,5 +1,5 @@
 // A backfill: a command asks for it, each part is a run, and Garmin pushes the data within hours.
-import { defineEvent, drop, retry, snooze } from 'sluice'
+import { defineEvent, drop, snooze } from 'sluice'
 import { backfillParts, type BackfillPart } from '../domain/backfill.ts'
 import { mayBackfill } from '../domain/permissions.ts'
 import { GarminApi } from '../garmin-api.ts'
@@ -14,47 +14,45 @@ const backfillWanted = defineEvent<WantedPart>('backfill.wanted')
 export interface BackfillProgress {
   readonly id: string
   readonly profileId: string
-  /** Requests to Garmin: all, those that were made, and those that Garmin or the person refuses. */
+  /** Requests to Garmin: all, those that were made, those that Garmin or the person refuses, and those that failed. */
   readonly parts: number
   readonly asked: number
   readonly refused: number
+  readonly failed: number
   readonly reasons: readonly string[]
-  /** Days of a type: those that were asked for, and those for which data is there. */
+  /** Days of a type: those that may come, without refused and failed requests, and those for which data is there. */
   readonly days: number
   readonly arrived: number
 }
 
 export function backfillFlow(parts: Parts): void {
-  const { app, records, settings, url } = parts
-  const garmin = new GarminApi(app, url('garmin'), settings.garmin)
+  const { app, records } = parts
+  const garmin = new GarminApi(parts)
 
   app.flow('backfill', {
     on: backfillWanted,
     key: ({ tenant, data: { backfill, type, from } }) => `${tenant}/${backfill}/${type}/${from}`,
+    // One call of a person at a time, because a token is refreshed once.
     share: 'tenant',
+    concurrency: 1,
     retry: retryOf(parts),
     run: async ({ events, tenant, signal }) => {
       const part = events[0]?.data
-      if (part === undefined) return drop('The event was purged.')
+      // A command that was repeated, or a person who was purged.
+      if (part === undefined || !(await isWanted(parts, part))) return drop('The part is not wanted any more.')
       const connection = await records.find('garmin', tenant)
-      const why =
-        connection?.isConnected !== true || connection.tokens === undefined
-          ? 'The person is not connected.'
-          : mayBackfill(part.type, connection.permissions)
-            ? undefined
-            : `The person does not share ${part.type} of the past.`
-      if (connection?.tokens === undefined || why !== undefined) return refuse(parts, part, why ?? '')
-      const result = await garmin.backfill(part, connection.tokens.access, signal)
-      switch (result) {
+      if (connection?.isConnected !== true) return end(parts, part, 'failed', 'The person is not connected.')
+      if (!mayBackfill(part.type, connection.permissions))
+        return end(parts, part, 'refused', `The person does not share ${part.type} of the past.`)
+      switch (await garmin.backfill(connection, part, signal)) {
         case 'asked':
         case 'asked before':
           await setState(parts, part, 'asked', '')
           return undefined
         case 'refused':
-          return refuse(parts, part, `Garmin refuses ${part.type}: the person withholds historical data.`)
+          return end(parts, part, 'refused', `Garmin refuses ${part.type}: the person withholds historical data.`)
         case 'not accepted':
-          await setState(parts, part, 'failed', 'Garmin does not accept the token. The person has to connect again.')
-          return retry({ reason: 'Garmin does not accept the token.' })
+          return end(parts, part, 'failed', 'Garmin does not accept the tokens. The person has to connect again.')
         case 'too often':
           return snooze({ after: '1m' })
       }
@@ -62,9 +60,20 @@ export function backfillFlow(parts: Parts): void {
   })
 }
 
-async function refuse(parts: Parts, part: WantedPart, reason: string): Promise<ReturnType<typeof drop>> {
-  await setState(parts, part, 'refused', reason)
+/** A part that was refused or has failed is asked for again when the backfill is continued. */
+async function end(
+  parts: Parts,
+  part: WantedPart,
+  state: 'refused' | 'failed',
+  reason: string,
+): Promise<ReturnType<typeof drop>> {
+  await setState(parts, part, state, reason)
   return drop(reason)
+}
+
+async function isWanted({ records }: Parts, { backfill, type, from }: WantedPart): Promise<boolean> {
+  const sql = "select 1 from wt_backfills where id = ? and event_type = ? and from_time = ? and state <> 'asked'"
+  return (await records.database.rows(sql, [backfill, type, from])).length > 0
 }
 
 async function setState({ records }: Parts, part: WantedPart, state: string, reason: string): Promise<void> {
@@ -72,18 +81,23 @@ async function setState({ records }: Parts, part: WantedPart, state: string, rea
   await records.database.rows(sql, [state, reason, part.backfill, part.type, part.from])
 }
 
-/** Starts a backfill, or continues the one with this id: parts that Garmin has accepted are not asked for again. */
+/**
+ * Starts a backfill, or continues the one with this id: only parts that Garmin has not accepted are asked for again. Returns why if
+ * that is not possible.
+ */
 export async function wantBackfill(
   { app, records, clock }: Parts,
   { id, profileId, days }: { readonly id: string; readonly profileId: string; readonly days: number },
-): Promise<BackfillProgress | undefined> {
+): Promise<BackfillProgress | 'not connected' | 'of somebody else'> {
+  const { database } = records
+  const [known] = await database.rows('select profile_id from wt_backfills where id = ?', [id])
+  if (known !== undefined && known['profile_id'] !== profileId) return 'of somebody else'
   const connections = await records.connectionsOf(profileId)
   const externalId = connections.find(({ provider }) => provider === 'garmin')?.externalId
-  if (externalId === undefined) return undefined
+  if (externalId === undefined) return 'not connected'
   const now = clock.now()
-  const { database } = records
-  const known = await database.rows('select 1 from wt_backfills where id = ?', [id])
-  const wanted = known.length > 0 ? [] : backfillParts(days, Math.floor(now / 1_000))
+  // Two first commands of the same minute ask for the same parts.
+  const wanted = known === undefined ? backfillParts(days, Math.floor(now / 60_000) * 60) : []
   await database.batch(
     wanted.map(({ type, from, to }) => ({
       sql: `insert into wt_backfills (id, profile_id, external_id, event_type, from_time, to_time, state, reason, asked_at)
@@ -92,17 +106,17 @@ export async function wantBackfill(
     })),
   )
   const left = await database.rows(
-    "select event_type, from_time, to_time, external_id from wt_backfills where id = ? and state in ('wanted', 'failed')",
+    `update wt_backfills set state = 'wanted', reason = '' where id = ? and state <> 'asked'
+     returning event_type, from_time, to_time`,
     [id],
   )
   const events = left.map((row) => {
-    const [type, from, to] = [String(row['event_type']), Number(row['from_time']), Number(row['to_time'])]
-    // A second command within the minute asks for nothing twice.
-    const dedupeId = `${id}/${type}/${from}/${Math.floor(now / 60_000)}`
-    return backfillWanted({ backfill: id, type, from, to }, { tenant: String(row['external_id']), dedupeId })
+    const part = { type: String(row['event_type']), from: Number(row['from_time']), to: Number(row['to_time']) }
+    return backfillWanted({ backfill: id, ...part }, { tenant: externalId })
   })
   if (events.length > 0) await app.publish(events)
-  return backfillProgress(records, id)
+  const progress = await backfillProgress(records, id)
+  return progress ?? 'not connected'
 }
 
 export async function backfillProgress(
@@ -114,7 +128,7 @@ export async function backfillProgress(
   if (first === undefined) return undefined
   let [days, arrived] = [0, 0]
   for (const part of parts) {
-    if (part['state'] === 'refused') continue
+    if (part['state'] === 'refused' || part['state'] === 'failed') continue
     const [from, to] = [Number(part['from_time']), Number(part['to_time'])]
     days += Math.ceil((to - from) / 86_400)
     const [row] = await database.rows(
@@ -130,6 +144,7 @@ export async function backfillProgress(
     parts: parts.length,
     asked: parts.filter(({ state }) => state === 'asked').length,
     refused: parts.filter(({ state }) => state === 'refused').length,
+    failed: parts.filter(({ state }) => state === 'failed').length,
     reasons: [...new Set(parts.map(({ reason }) => String(reason)).filter((reason) => reason !== ''))],
     days,
     arrived,

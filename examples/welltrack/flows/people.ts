@@ -14,7 +14,6 @@ const DROPPING = {
 
 export function peopleFlows(parts: Parts): void {
   const { app, url, settings } = parts
-  const service = app.limit('notifications', { rate: 10, per: '1s' })
 
   app.flow('replay-dropped', {
     on: connectionMade,
@@ -35,26 +34,29 @@ export function peopleFlows(parts: Parts): void {
     },
   })
 
-  app.flow('notify-person', {
-    on: connectionLost,
-    key: (event) => event.tenant,
-    retry: retryOf(parts),
-    run: async ({ id, events, signal }) => {
-      for (const event of events) {
-        const { profileId, provider, reason } = event.data
-        const body = JSON.stringify({ profileId, provider, kind: 'disconnected', reason })
-        const headers = { 'content-type': 'application/json', 'idempotency-key': `${id}/${event.id}` }
-        const response = await service.fetch(`${url('notify')}/notifications`, {
-          method: 'POST',
-          headers,
-          body,
-          signal,
-        })
-        await response.body?.cancel()
-        if (!response.ok) throw new Error(`The notification service answered ${response.status}.`)
-      }
-    },
-  })
+  const service = url('notify')
+  const limit = app.limit('notifications', { rate: 10, per: '1s' })
+  const send = async (path: string, id: string, body: object, signal: AbortSignal): Promise<void> => {
+    const headers = { 'content-type': 'application/json', 'idempotency-key': id }
+    const init = { method: 'POST', headers, body: JSON.stringify(body), signal }
+    const response = await limit.fetch(service + path, init)
+    await response.body?.cancel()
+    if (!response.ok) throw new Error(`The notification service answered ${response.status}.`)
+  }
+
+  if (service !== '')
+    app.flow('notify-person', {
+      on: connectionLost,
+      key: (event) => event.tenant,
+      retry: retryOf(parts),
+      run: async ({ id, events, signal }) => {
+        for (const event of events) {
+          const { profileId, provider, reason } = event.data
+          const body = { profileId, provider, kind: 'disconnected', reason }
+          await send('/notifications', `${id}/${event.id}`, body, signal)
+        }
+      },
+    })
 
   const { sentryDsn } = settings
   const sentry = app.limit('sentry', { rate: 10, per: '1s' })
@@ -80,17 +82,17 @@ export function peopleFlows(parts: Parts): void {
     })
 
   // The four alerts of the design.
-  const notify = async ({ id, events, signal }: Parameters<NonNullable<AlertNotify>>[0]): Promise<void> => {
-    const body = JSON.stringify({ kind: 'alert', alert: events[0]?.data })
-    const headers = { 'content-type': 'application/json', 'idempotency-key': id }
-    const response = await service.fetch(`${url('notify')}/alerts`, { method: 'POST', headers, body, signal })
-    await response.body?.cancel()
-    if (!response.ok) throw new Error(`The notification service answered ${response.status}.`)
+  const conditions = {
+    'dead-letters': alerts.deadLetters({ above: 10 }),
+    latency: alerts.latency({ above: settings.latency }),
+    'failure-rate': alerts.failureRate({ above: 0.1 }),
+    'queue-depth': alerts.depth({ above: 100 }),
   }
-  app.alert('dead-letters', { when: alerts.deadLetters({ above: 10 }), notify })
-  app.alert('latency', { when: alerts.latency({ above: '5m' }), notify })
-  app.alert('failure-rate', { when: alerts.failureRate({ above: 0.1 }), notify })
-  app.alert('queue-depth', { when: alerts.depth({ above: 100 }), notify })
+  for (const [name, when] of Object.entries(conditions))
+    app.alert(name, {
+      when,
+      ...(service !== '' && {
+        notify: ({ id, events, signal }) => send('/alerts', id, { kind: 'alert', alert: events[0]?.data }, signal),
+      }),
+    })
 }
-
-type AlertNotify = Parameters<Parts['app']['alert']>[1]['notify']

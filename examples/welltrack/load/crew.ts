@@ -35,6 +35,7 @@ export class Crew {
     const crew = new Crew(new Workers({ main: import.meta.resolve('../main.ts'), store, env, urls }), served)
     for (const [name, handler] of Object.entries({
       garmin: crew.garmin.handle,
+      'garmin-oauth': crew.garmin.handle,
       strava: crew.strava.handle,
       notify: () => new Response(''),
       sentry: () => Response.json({}),

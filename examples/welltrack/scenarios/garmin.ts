@@ -1,12 +1,9 @@
 // What happens with Garmin: pushes, replacements, malformed items, people who come and go.
 import type { Scenario } from '../../kit/example.ts'
 import { dailies, garminActivity, sleep, stress, userMetrics } from '../stand-in/payloads.ts'
-import { call, connectGarmin, eventually, metricsOf, personOf, type World } from './world.ts'
+import { call, connectGarmin, metricsOf, personOf, type World } from './world.ts'
 
 type Play = Scenario<World>
-
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
 
 export const everyMapping: Play = async (stage) => {
   const { garmin } = stage.world
@@ -113,14 +110,38 @@ export const malformedAmongMany: Play = async (stage) => {
   )
 }
 
+export const malformedVersion: Play = async (stage) => {
+  const { garmin } = stage.world
+  await connectGarmin(stage, 'uma')
+  const userId = 'garmin-uma'
+  await stage.app.admin.flows.pause('garmin-metrics', { reason: 'maintenance', by: 'an operator' })
+  await garmin.push(stage.send, 'dailies', [{ userId, ...dailies() }])
+  await garmin.push(stage.send, 'dailies', [{ userId, ...dailies(), calendarDate: 'today' }])
+  await garmin.push(stage.send, 'dailies', [{ userId, ...dailies(), steps: 9_000 }])
+  stage.tell('uma', 'sent three versions of a day while the flow was paused, the second of them malformed')
+  await stage.app.admin.flows.resume('garmin-metrics')
+  await stage.idle({ flows: ['garmin-metrics'] })
+  const { items } = await stage.app.admin.runs.list({ flow: 'garmin-metrics', tenant: userId })
+  stage.check(`one run took all three, and ended as ${items[0]?.kind}`, items.length === 1)
+  const letters = await stage.app.admin.deadLetters.list({ flow: 'garmin-metrics', tenant: userId })
+  const [letter] = letters.items
+  stage.check(
+    `only the malformed version is a dead letter: ${letter?.reason}`,
+    letters.items.length === 1 && letter?.events.length === 1 && letter.reason.includes('calendarDate'),
+  )
+  const found = await metricsOf(stage, 'uma')
+  stage.check('the newest version is in the metrics', found.length === 4 && found.includes('steps 9000 steps'))
+}
+
 export const unknownPerson: Play = async (stage) => {
   const { garmin } = stage.world
   const userId = 'garmin-eve'
   await garmin.push(stage.send, 'dailies', [{ userId, ...dailies() }])
   await garmin.push(stage.send, 'sleeps', [{ userId, ...sleep() }])
   await stage.idle()
-  const dropped = stage.emitted('run.dropped').filter(({ tenant }) => tenant === userId)
-  stage.check(`nobody knows eve: ${dropped.length} items were dropped`, dropped.length === 2)
+  const dropped = (): number => stage.emitted('run.dropped').filter(({ tenant }) => tenant === userId).length
+  await stage.until('both items were dropped', () => dropped() === 2)
+  stage.check('nobody knows eve: her items are dropped', (await metricsOf(stage, 'eve')).length === 0)
   stage.tell('eve', 'connects')
   await connectGarmin(stage, 'eve')
   await stage.until('the dropped items are replayed', async () => (await metricsOf(stage, 'eve')).length === 6)
@@ -143,7 +164,7 @@ export const leaveAndReturn: Play = async (stage) => {
   await stage.idle()
   stage.check('an item that comes now is dropped', (await metricsOf(stage, 'fay')).length === 0)
   stage.tell('fay', 'registers again, as somebody new')
-  const tokens = { access: 'token-of-garmin-fay', refresh: 'r', expiresAt: stage.clock.now() + 86_400_000 }
+  const tokens = garmin.connect(userId)
   const body = { provider: 'garmin', externalId: userId, profileId: 'fay-again', tokens }
   const { json } = await call(stage, 'POST', '/connections', body)
   stage.check('the old id finds the old profile', json['profileId'] === 'fay')
@@ -153,7 +174,7 @@ export const leaveAndReturn: Play = async (stage) => {
 export const permissions: Play = async (stage) => {
   const { garmin } = stage.world
   const userId = 'garmin-gus'
-  await connectGarmin(stage, 'gus', ['HEALTH_EXPORT', 'ACTIVITY_EXPORT', 'HISTORICAL_DATA_EXPORT'])
+  await connectGarmin(stage, 'gus', { permissions: ['HEALTH_EXPORT', 'ACTIVITY_EXPORT', 'HISTORICAL_DATA_EXPORT'] })
   const change = (changeTimeInSeconds: number, granted: readonly string[]): Promise<number> =>
     garmin.push(stage.send, 'userPermissionsChange', [
       { userId, summaryId: `change-${changeTimeInSeconds}`, permissions: granted, changeTimeInSeconds },
@@ -179,29 +200,4 @@ export const permissions: Play = async (stage) => {
     `and nothing of the past is asked for: ${JSON.stringify(json['reasons'])}`,
     garmin.backfills.length === asked && json['refused'] === 5,
   )
-}
-
-export const backfill: Play = async (stage) => {
-  const { garmin } = stage.world
-  await connectGarmin(stage, 'hal', ['HEALTH_EXPORT', 'ACTIVITY_EXPORT', 'HISTORICAL_DATA_EXPORT'])
-  garmin.pushTo(stage.send)
-  // Garmin asks for a minute of patience then, for which nobody wants to wait.
-  const isPatient = stage.world.settings.garmin.backfillDays === 100
-  if (isPatient) garmin.refusals.push(429)
-  const progress = async (): Promise<Readonly<Record<string, unknown>>> =>
-    (await call(stage, 'GET', '/backfills/hal-90')).json
-  const wanted = await call(stage, 'POST', '/backfills', { id: 'hal-90', profileId: 'hal', days: 90 })
-  stage.check('90 days are 7 requests: 4 of health data, 3 of activities', wanted.json['parts'] === 7)
-  await eventually(stage, 'some has arrived', async () => Number((await progress())['arrived']) > 0, 5 * MINUTE)
-  const { json: repeated } = await call(stage, 'POST', '/backfills', { id: 'hal-90', profileId: 'hal', days: 90 })
-  stage.tell('backfill', JSON.stringify(repeated))
-  await eventually(stage, 'all has arrived', async () => (await progress())['arrived'] === 450, 30 * MINUTE)
-  await stage.idle()
-  const done = await progress()
-  stage.check('all of it was asked for, and has arrived', done['asked'] === 7 && done['days'] === 450)
-  const accepted = garmin.backfills.filter(({ status }) => status === 202)
-  stage.check('the command that was repeated has asked for nothing twice', accepted.length === 7)
-  if (!isPatient) return
-  const refused = garmin.backfills.findIndex(({ status }) => status === 429)
-  stage.check('Garmin was asked too often once, and it went on', refused >= 0 && garmin.backfills.length > refused + 1)
 }

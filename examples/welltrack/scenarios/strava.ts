@@ -7,6 +7,9 @@ type Play = Scenario<World>
 /** With more digits than a number of JavaScript holds. */
 const LONG_ID = '90071992547409931'
 
+/** More than the share of one person. */
+const BACKLOG = 12
+
 export const lifeOfAnActivity: Play = async (stage) => {
   const { strava } = stage.world
   stage.check('the handshake is answered with JSON', await strava.subscribe(stage.send))
@@ -86,6 +89,21 @@ export const tokens: Play = async (stage) => {
   stage.check('tokens that Strava no longer accepts end the connection', connection?.isConnected === false)
 }
 
+export const wrongSecret: Play = async (stage) => {
+  const { strava } = stage.world
+  await connectStrava(stage, 'vic', '7011', true)
+  const { clientSecret } = strava
+  strava.clientSecret = 'somebody has reset it'
+  strava.add('605')
+  await strava.tell(stage.send, { id: '605', athlete: '7011' })
+  await stage.until('the refresh has failed', () => stage.emitted('run.retry').some(({ key }) => key.endsWith('/605')))
+  const [connection] = (await personOf(stage, 'vic')).connections
+  stage.check('a wrong secret of the app disconnects nobody', connection?.isConnected === true && connection.hasTokens)
+  strava.clientSecret = clientSecret
+  await eventually(stage, 'the activity is there', async () => (await metricsOf(stage, 'vic')).length === 1, 120_000)
+  stage.check('and the retry saves the activity once the secret is right', true)
+}
+
 export const budgets: Play = async (stage) => {
   const { strava, settings } = stage.world
   const { window } = settings.strava
@@ -96,7 +114,7 @@ export const budgets: Play = async (stage) => {
   strava.useElsewhere(4)
   const began = stage.clock.now()
   const exceeded = strava.exceeded
-  for (let n = 0; n < 20; n++) {
+  for (let n = 0; n < BACKLOG; n++) {
     strava.add(`${800 + n}`)
     await strava.tell(stage.send, { id: `${800 + n}`, athlete: '7005' })
   }
@@ -105,14 +123,17 @@ export const budgets: Play = async (stage) => {
   await eventually(stage, 'nia has the activity', async () => (await metricsOf(stage, 'nia')).length === 1, window)
   const waited = stage.clock.now() - began
   stage.check(`nia had to wait for ${waited / 1_000} s, not for all of max's`, waited < window / 3)
-  const left = 20 - (await metricsOf(stage, 'max')).length
-  stage.check(`${left} of max's 20 wait for the next quarter of an hour`, left >= 12)
+  const left = BACKLOG - (await metricsOf(stage, 'max')).length
+  stage.check(
+    `${left} of max's ${BACKLOG} wait for the next quarter of an hour`,
+    left >= BACKLOG - settings.strava.perAthlete,
+  )
   await stage.sleep(window / 3)
   const { live } = (await stage.app.admin.flows.list()).find(({ flow }) => flow === 'strava-activity') ?? {}
   stage.check(`what waits for its budget holds no worker: ${live} runs are live`, live === 0)
-  await eventually(stage, 'all are there', async () => (await metricsOf(stage, 'max')).length === 20, 10 * window)
+  await eventually(stage, 'all are there', async () => (await metricsOf(stage, 'max')).length === BACKLOG, 10 * window)
   const calls = strava.calls.filter(({ athlete, at }) => athlete === '7005' && at >= began).length
-  stage.check(`each was fetched once: ${calls} calls`, calls === 20)
+  stage.check(`each was fetched once: ${calls} calls`, calls === BACKLOG)
   stage.check(`Strava has never seen a budget exceeded`, strava.exceeded === exceeded)
 }
 
@@ -131,4 +152,32 @@ export const exhausted: Play = async (stage) => {
     `the 429 has paused everything until the budget began anew: ${statuses.join()}`,
     statuses.join() === '429,200',
   )
+}
+
+export const dayBudget: Play = async (stage) => {
+  const { strava, settings } = stage.world
+  const { window, dayLength } = settings.strava
+  await connectStrava(stage, 'wes', '7012')
+  const endOfDay = (): number => (Math.floor(stage.clock.now() / dayLength) + 1) * dayLength
+  const left = endOfDay() - stage.clock.now()
+  if (left < 1.5 * window) await stage.sleep(left)
+  strava.leaveOfDay(2)
+  const [tomorrow, exceeded] = [endOfDay(), strava.exceeded]
+  for (let n = 0; n < 4; n++) {
+    strava.add(`${960 + n}`)
+    await strava.tell(stage.send, { id: `${960 + n}`, athlete: '7012' })
+  }
+  await eventually(stage, 'two are there', async () => (await metricsOf(stage, 'wes')).length === 2, 2 * window)
+  await stage.sleep(1.2 * window)
+  stage.check(
+    'the usage headers stop the others, also in the next window',
+    (await metricsOf(stage, 'wes')).length === 2,
+  )
+  const { live } = (await stage.app.admin.flows.list()).find(({ flow }) => flow === 'strava-activity') ?? {}
+  stage.check(`the wait for the next day holds no worker: ${live} runs are live`, live === 0)
+  const all = async (): Promise<boolean> => (await metricsOf(stage, 'wes')).length === 4
+  await eventually(stage, 'all are there', all, 2 * dayLength)
+  const late = strava.calls.filter(({ athlete, at }) => athlete === '7012' && at >= tomorrow)
+  stage.check(`they were fetched on the next day: ${late.length}`, late.length === 2)
+  stage.check('Strava has never seen the budget of the day exceeded', strava.exceeded === exceeded)
 }

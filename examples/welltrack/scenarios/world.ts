@@ -1,15 +1,15 @@
 // The world around WellTrack: the stand-ins, and the calls of the app's own API.
-import type { Millis } from 'sluice'
+import type { Duration, Millis } from 'sluice'
 import type { Env } from '../../kit/example.ts'
 import type { Stage } from '../../kit/stage.ts'
 import type { StandIn } from '../../kit/stand-in.ts'
 import type { Settings } from '../settings.ts'
-import { CLIENT_ID, type GarminStandIn } from '../stand-in/garmin.ts'
-import { CLIENT_SECRET, SUBSCRIPTION_ID, VERIFY_TOKEN, type StravaStandIn } from '../stand-in/strava.ts'
+import * as atGarmin from '../stand-in/garmin.ts'
+import * as atStrava from '../stand-in/strava.ts'
 
 export interface World {
-  readonly garmin: GarminStandIn
-  readonly strava: StravaStandIn
+  readonly garmin: atGarmin.GarminStandIn
+  readonly strava: atStrava.StravaStandIn
   /** The app's own service for notifications and alerts. */
   readonly notify: StandIn
   readonly sentry: StandIn
@@ -20,12 +20,13 @@ export interface World {
 /** The credentials at the stand-ins. */
 const CREDENTIALS = {
   SLUICE_ENCRYPTION_KEY: 'YSBzdGFuZC1pbiBrZXkgd2l0aCAzMiBieXRlcyBvayE=',
-  GARMIN_CLIENT_ID: CLIENT_ID,
-  STRAVA_VERIFY_TOKEN: VERIFY_TOKEN,
-  STRAVA_SUBSCRIPTION_ID: String(SUBSCRIPTION_ID),
+  GARMIN_CLIENT_ID: atGarmin.CLIENT_ID,
+  GARMIN_CLIENT_SECRET: atGarmin.CLIENT_SECRET,
+  STRAVA_VERIFY_TOKEN: atStrava.VERIFY_TOKEN,
+  STRAVA_SUBSCRIPTION_ID: String(atStrava.SUBSCRIPTION_ID),
   STRAVA_CLIENT_ID: '4711',
+  STRAVA_CLIENT_SECRET: atStrava.CLIENT_SECRET,
   SENTRY_DSN: 'https://public-key@sentry.example/42',
-  STRAVA_CLIENT_SECRET: CLIENT_SECRET,
 }
 
 /** The times of the design, for virtual time. The budgets are small, so that a scenario uses them up. */
@@ -44,7 +45,10 @@ export const TRUE_TIMES: Env = {
 export const SHORT_TIMES: Env = {
   ...TRUE_TIMES,
   RETRY_DELAYS: '1s,2s,3s,4s',
+  // Longer than a call waits in its run for a slot.
   STRAVA_WINDOW_MS: '15000',
+  STRAVA_DAY_MS: '30000',
+  LATENCY_ALERT: '3s',
   GARMIN_LATE_MS: '1000',
   GARMIN_BACKFILL_DAYS_PER_MINUTE: '10000',
 }
@@ -70,9 +74,9 @@ export async function call(
 export async function connectGarmin(
   stage: Stage<World>,
   person: string,
-  permissions?: readonly string[],
+  { permissions, expired = false }: { readonly permissions?: readonly string[]; readonly expired?: boolean } = {},
 ): Promise<void> {
-  const tokens = { access: `token-of-garmin-${person}`, refresh: 'r', expiresAt: stage.clock.now() + 86_400_000 }
+  const tokens = stage.world.garmin.connect(`garmin-${person}`, { expired })
   const body = { provider: 'garmin', externalId: `garmin-${person}`, profileId: person, tokens, permissions }
   const { status } = await call(stage, 'POST', '/connections', body)
   if (status >= 300) throw new Error(`The app answered ${status} to a connection.`)
@@ -134,4 +138,12 @@ export async function eventually(
   const step = Math.max(100, within / 200)
   for (const end = stage.clock.monotonic() + within; !(await holds()); await stage.sleep(step))
     if (stage.clock.monotonic() > end) throw new Error(`After ${within / 1_000} s still not: ${what}.`)
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** Of a duration of the settings, e.g. `30m`. */
+export function millisOf(duration: Duration): Millis {
+  const [, n, unit = ''] = /^(\d+)([smh])$/.exec(String(duration)) ?? []
+  return Number(n) * (UNITS[unit] ?? NaN)
 }

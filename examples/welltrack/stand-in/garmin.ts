@@ -5,6 +5,7 @@ import type { Send } from '../../kit/hosts.ts'
 import { dailies, garminActivity, sleep, stress, userMetrics } from './payloads.ts'
 
 export const CLIENT_ID = 'garmin-client-of-welltrack'
+export const CLIENT_SECRET = 'garmin-client-secret'
 
 export interface Item {
   readonly userId: string
@@ -52,6 +53,10 @@ export class GarminStandIn {
   slow = 0
   /** The next answers to requests for a backfill. */
   readonly refusals: number[] = []
+  refreshes = 0
+  /** The activities of the past are pushed once it resolves. */
+  held: Promise<void> | undefined
+  readonly #people = new Map<string, { access: string; refresh: string; expiresAt: Millis }>()
   readonly #clock: Clock
   readonly #late: Millis
   #send: Send | undefined
@@ -89,14 +94,30 @@ export class GarminStandIn {
     }
   }
 
-  /** `GET /wellness-api/rest/backfill/<type>`. The data comes later, by push. */
+  /** Returns the tokens that a person gets who connects. `expired` ones have to be refreshed at once. */
+  connect(userId: string, { expired = false } = {}): { access: string; refresh: string; expiresAt: Millis } {
+    const expiresAt = this.#clock.now() + (expired ? -1 : DAY) * 1_000
+    const tokens = { access: `token-0-of-${userId}`, refresh: `refresh-0-of-${userId}`, expiresAt }
+    this.#people.set(userId, { ...tokens })
+    return tokens
+  }
+
+  revoke(userId: string): void {
+    this.#people.delete(userId)
+  }
+
+  /** `GET /wellness-api/rest/backfill/<type>`, whose data comes later, by push; and the token endpoint. */
   readonly handle = async (request: Request): Promise<Response> => {
     const { pathname, searchParams } = new URL(request.url)
+    if (request.method === 'POST' && pathname === '/di-oauth2-service/oauth/token')
+      return this.#token(new URLSearchParams(await request.text()))
     const type = /^\/wellness-api\/rest\/backfill\/(\w+)$/.exec(pathname)?.[1] ?? ''
     const summary = SUMMARIES.get(type)
-    const userId = /^Bearer token-of-(.+)$/.exec(request.headers.get('authorization') ?? '')?.[1]
     if (summary === undefined) return new Response('', { status: 404 })
-    if (userId === undefined) return new Response('', { status: 401 })
+    const token = request.headers.get('authorization')?.replace(/^Bearer /, '')
+    const [userId] = [...this.#people].find(([, { access }]) => access === token) ?? []
+    const isValid = userId !== undefined && (this.#people.get(userId)?.expiresAt ?? 0) > this.#clock.now()
+    if (!isValid) return new Response('', { status: 401 })
     const from = Number(searchParams.get('summaryStartTimeInSeconds'))
     const to = Number(searchParams.get('summaryEndTimeInSeconds'))
     const isRepeated = this.backfills.some(
@@ -109,8 +130,21 @@ export class GarminStandIn {
     return new Response('', { status })
   }
 
+  #token(form: URLSearchParams): Response {
+    const found = [...this.#people].find(([, { refresh }]) => refresh === form.get('refresh_token'))
+    if (form.get('client_id') !== CLIENT_ID || form.get('client_secret') !== CLIENT_SECRET)
+      return Response.json({ error: 'invalid_client' }, { status: 401 })
+    if (found === undefined) return Response.json({ error: 'invalid_grant' }, { status: 400 })
+    const [userId, tokens] = found
+    const n = ++this.refreshes
+    const next = { access: `token-${n}-of-${userId}`, refresh: `refresh-${n}-of-${userId}` }
+    Object.assign(tokens, next, { expiresAt: this.#clock.now() + DAY * 1_000 })
+    return Response.json({ access_token: next.access, refresh_token: next.refresh, expires_in: DAY })
+  }
+
   async #pushPast(type: PushType, userId: string, [from, to]: readonly [number, number]): Promise<void> {
     if (this.#send === undefined) return
+    if (type === 'activities') await this.held
     const [first, last] = [from, to].map((time) => Math.floor((time - FIRST_DAY) / DAY))
     const items: Item[] = []
     for (let day = (first ?? 0) + 1; day <= (last ?? 0); day++) items.push({ userId, ...SUMMARIES.get(type)?.(day) })

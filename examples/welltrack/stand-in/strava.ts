@@ -16,6 +16,8 @@ export interface Budgets {
   readonly day: number
   /** The length of the short window. */
   readonly window: Millis
+  /** The length of the long one (default: a day). */
+  readonly dayLength?: Millis
 }
 
 interface Athlete {
@@ -32,6 +34,10 @@ export class StravaStandIn {
   refreshes = 0
   /** Statuses of the next calls. */
   readonly failures: number[] = []
+  /** Calls for activities are answered once it resolves. */
+  stalled: Promise<void> | undefined
+  /** May be replaced, as when somebody resets it in the settings of the app at Strava. */
+  clientSecret = CLIENT_SECRET
   readonly budgets: Budgets
   readonly #athletes = new Map<string, Athlete>()
   readonly #used = { quarterHour: { window: 0, n: 0 }, day: { window: 0, n: 0 } }
@@ -63,6 +69,12 @@ export class StravaStandIn {
   /** Calls of another program under the same budgets. */
   useElsewhere(n: number): void {
     for (let calls = 0; calls < n; calls++) this.#count()
+  }
+
+  /** Another program has used up the day except for `n` calls, in earlier quarters of an hour. */
+  leaveOfDay(n: number): void {
+    this.#count()
+    this.#used.day.n = this.budgets.day - n
   }
 
   /** The handshake, when a subscription is created. Returns whether the app has passed it. */
@@ -104,6 +116,7 @@ export class StravaStandIn {
     const token = request.headers.get('authorization')?.replace(/^Bearer /, '') ?? ''
     const athlete = /^access-(.+)-\d+$/.exec(token)?.[1] ?? ''
     const isWithin = this.#count()
+    await this.stalled
     const status = isWithin ? (this.failures.shift() ?? this.#status(id, athlete, token)) : 429
     this.calls.push({ id, athlete, at: this.#clock.now(), status })
     const headers = this.#headers()
@@ -128,7 +141,7 @@ export class StravaStandIn {
     const { quarterHour, day } = this.#used
     for (const [used, length] of [
       [quarterHour, this.budgets.window],
-      [day, DAY],
+      [day, this.budgets.dayLength ?? DAY],
     ] as const) {
       const window = Math.floor(now / length)
       if (used.window !== window) Object.assign(used, { window, n: 0 })
@@ -153,8 +166,12 @@ export class StravaStandIn {
   #token(form: URLSearchParams): Response {
     const refresh = form.get('refresh_token')
     const found = [...this.#athletes].find(([, athlete]) => athlete.refresh === refresh)
-    if (found === undefined || form.get('client_secret') !== CLIENT_SECRET)
-      return Response.json({ message: 'Bad Request' }, { status: 400 })
+    const isKnown = form.get('client_secret') === this.clientSecret
+    if (found === undefined || !isKnown) {
+      const [resource, field] = isKnown ? ['RefreshToken', 'refresh_token'] : ['Application', 'client_secret']
+      const errors = [{ resource, field, code: 'invalid' }]
+      return Response.json({ message: 'Bad Request', errors }, { status: 400 })
+    }
     const [name, athlete] = found
     this.refreshes++
     athlete.access = `access-${name}-${this.refreshes}`
