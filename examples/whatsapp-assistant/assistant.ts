@@ -1,31 +1,41 @@
 // Answers each person once they have stopped typing, with one answer to everything they wrote.
-import { defineEvent, done, drop, PermanentError, Sluice, snooze, type FlowEvent } from 'sluice'
+import { defineEvent, done, type EventInput, drop, PermanentError, Sluice, snooze, type FlowEvent } from 'sluice'
 import { twilio, whatsapp } from 'sluice/sources'
 import type { Surroundings } from '../kit/example.ts'
 import { metaChannel, twilioChannel } from './channels.ts'
 import { handedOn } from './domain/handed-on.ts'
+import { FINAL_STATUSES, lateFailureOf, reportedId } from './domain/late-failure.ts'
 import { senderOf, toMessage, type ChatMessage } from './domain/message.ts'
 import { naturalDelay } from './domain/natural-delay.ts'
+import { answerableUntil, fallbackFor, type Reply, type SentReply } from './domain/reply.ts'
 import { askModel } from './model.ts'
 import { settingsRoutes } from './settings-routes.ts'
 import { settingsTable } from './settings-table.ts'
 
 const chatMessage = defineEvent<ChatMessage>('chat.message')
+const chatReply = defineEvent<Reply>('chat.reply')
+const chatSent = defineEvent<SentReply>('chat.sent')
 const runDead = defineEvent<{ readonly flow: string; readonly deadLetter: string }>('sluice/run.dead')
-/** Meta and Twilio accept free text only so long after the person's last message. */
-const ANSWERABLE_MS = 24 * 3_600_000
+/** The flows without which a person gets no answer. */
+const ANSWERING: ReadonlySet<string> = new Set(['answer', 'send', 'undelivered'])
+/** An outage of a day. */
+const PATIENT = { first: '1s', cap: '2m', retries: 800 } as const
+/** How often a text that failed later is sent again. */
+const RESENDS_MAX = 1
+const TOO_LATE = 'The person wrote more than 24 hours ago.'
 const TWILIO_STATUSES = ['queued', 'sent', 'delivered', 'read', 'undelivered', 'failed']
 
 export function build({ store, env, options, url, clock, watch }: Surroundings): Sluice {
   const app = new Sluice({ store, ...options })
   const secret = (name: string): string => env[name] ?? ''
   const settings = settingsTable({ store, watch })
-  const limit = app.limit('send', { rate: 80, per: '1s', maxWait: '1m' })
+  const limit = app.limit('send', { rate: 80, per: '1s', maxWait: '5s' })
   const meta = metaChannel({ url: url('meta'), token: secret('META_TOKEN'), limit })
   const authToken = secret('TWILIO_AUTH_TOKEN')
+  const callback = env['TWILIO_WEBHOOK_URL']
   const channels = {
     meta,
-    twilio: twilioChannel({ url: url('twilio'), typingUrl: url('twilio-typing'), authToken, limit }),
+    twilio: twilioChannel({ url: url('twilio'), typingUrl: url('twilio-typing'), authToken, callback, limit }),
   }
   const modelLimit = app.limit('model', { rate: Number(env['MODEL_RATE'] ?? 50), per: '1s', maxWait: '1m' })
   const model = {
@@ -36,17 +46,14 @@ export function build({ store, env, options, url, clock, watch }: Surroundings):
   }
 
   app.source('whatsapp', whatsapp({ secret: secret('META_APP_SECRET'), verifyToken: secret('META_VERIFY_TOKEN') }))
-  app.source(
-    'twilio',
-    twilio({ secret: authToken, ...(env['TWILIO_WEBHOOK_URL'] && { url: env['TWILIO_WEBHOOK_URL'] }) }),
-  )
+  app.source('twilio', twilio({ secret: authToken, ...(callback !== undefined && { url: callback }) }))
   settingsRoutes(app, settings)
 
   // A lane's key and window cannot be read from a table, so this flow reads them and publishes the message with them.
   app.flow('inbox', {
     on: ['whatsapp/message.*', 'twilio/message.received'],
     key: senderOf,
-    retry: { first: '1s', cap: '2m', retries: 800 },
+    retry: PATIENT,
     run: async ({ events, tenant, publish, count }) => {
       const messages = events.flatMap((event) => toMessage(event) ?? [])
       if (messages.length < events.length) count('without-answer', events.length - messages.length)
@@ -61,7 +68,7 @@ export function build({ store, env, options, url, clock, watch }: Surroundings):
 
   app.flow('answer', {
     on: chatMessage,
-    key: laneOf,
+    key: (event) => laneOf(event, event.data),
     window: (event) => {
       const {
         wait_time_before_replying_ms: wait,
@@ -72,40 +79,75 @@ export function build({ store, env, options, url, clock, watch }: Surroundings):
     },
     whileRunning: (event) => (event.data.settings.message_reset_enabled ? 'cancel' : 'window'),
     retry: ['1s', '5s', '30s'],
-    run: async ({ id, attempt, events, signal, commit, sleep }) => {
+    run: async ({ id, tenant, attempt, events, signal, commit, sleep, publish }) => {
       const messages = events.map(({ data }) => data)
       const last = lastOf(messages)
       if (!last.settings.message_reset_enabled && (await commit()) === 'cancelled') return
-      if (isTooLate(messages, clock.now())) throw new PermanentError('The person wrote more than 24 hours ago.')
-      const reply = await askModel(model, handedOn(messages), last.settings.prompt, signal)
-      if (last.settings.natural_delays_enabled && attempt === 1) await sleep(naturalDelay(reply, last.settings, id))
+      const until = answerableUntil(messages)
+      if (clock.now() > until) throw new PermanentError(TOO_LATE)
+      const text = await askModel(model, handedOn(messages), last.settings.prompt, signal)
+      if (last.settings.natural_delays_enabled && attempt === 1) await sleep(naturalDelay(text, last.settings, id))
       if ((await commit()) === 'cancelled') return
-      await channels[last.channel].send(last, reply, { id, signal })
+      publish(toEvent({ to: last, text, kind: 'answer', failures: 0, until }, tenant))
+    },
+  })
+
+  // Answers of one person go out one after the other. If the process dies before it records that one was sent, the same text goes out again.
+  app.flow('send', {
+    on: chatReply,
+    key: (event) => laneOf(event, event.data.to),
+    maxEvents: 1,
+    timeout: '15s',
+    retry: PATIENT,
+    run: async ({ id, tenant, events: [event], signal, publish }) => {
+      if (event === undefined) return
+      const { to, text, until } = event.data
+      if (clock.now() > until) throw new PermanentError(TOO_LATE)
+      const sentId = await channels[to.channel].send(to, text, { id, signal })
+      publish(chatSent({ ...event.data, sentId }, { tenant, subject: to.person }))
+    },
+  })
+
+  // The lane of a sent message waits for what the provider reports. A report waits a little, because it may be faster than the record.
+  app.flow('undelivered', {
+    on: [chatSent.type, ...FINAL_STATUSES],
+    key: (event) =>
+      reportLane(event.tenant, event.type === chatSent.type ? (event.data as SentReply).sentId : reportedId(event)),
+    window: ({ type }) => ({ every: type === chatSent.type ? '24h' : '5s' }),
+    run: ({ tenant, events, publish }) => {
+      const failure = lateFailureOf(events)
+      if (failure === undefined) return done
+      const sent = events.find(({ type }) => type === chatSent.type)
+      if (sent === undefined) return drop('The app has not sent this message, or has dealt with it.')
+      const { sentId: _, ...reply } = chatSent.parse(sent.data)
+      if (failure.remedy !== 'resend' || reply.failures >= RESENDS_MAX) throw new PermanentError(failure.reason)
+      publish(toEvent({ ...reply, failures: reply.failures + 1 }, tenant))
+      return done
     },
   })
 
   // A run that failed for good is an event as well, stored in the commit that makes it dead.
   app.flow('fallback', {
     on: runDead,
-    key: ({ data: { flow, deadLetter } }) => (flow === 'answer' ? deadLetter : undefined),
-    retry: { first: '1s', cap: '2m', retries: 800 },
-    run: async ({ id, key, signal }) => {
-      const letter = await app.admin.deadLetters.show(key)
-      const last = letter?.contents.map(({ data }) => chatMessage.parse(data)).at(-1)
-      if (last === undefined || last.settings.fallback_text === '') return drop('There is nothing to send.')
-      if (isTooLate([last], clock.now())) return drop('The person wrote more than 24 hours ago.')
-      await channels[last.channel].send(last, last.settings.fallback_text, { id, signal })
+    key: ({ data: { flow, deadLetter } }) => (ANSWERING.has(flow) ? deadLetter : undefined),
+    retry: PATIENT,
+    run: async ({ key, publish }) => {
+      const events = (await app.admin.deadLetters.show(key))?.contents ?? []
+      const fallback = fallbackFor(events, clock.now())
+      if (typeof fallback === 'string') return drop(fallback)
+      publish(toEvent(fallback, events[0]?.tenant))
       return done
     },
   })
 
   app.flow('typing', {
     on: chatMessage,
-    key: laneOf,
+    key: (event) => laneOf(event, event.data),
     retry: ['2s', '5s'],
     run: async ({ key, events, signal }) => {
       const last = lastOf(events.map(({ data }) => data))
-      const isPending = (await app.admin.lanes.get('answer', key)) !== undefined
+      const { lanes } = app.admin
+      const isPending = ((await lanes.get('answer', key)) ?? (await lanes.get('send', key))) !== undefined
       if (!isPending || !last.settings.typing_indicator_enabled) return
       if (!(await channels[last.channel].showTyping(last, signal))) return drop('The provider showed no indicator.')
       return snooze({ after: '20s' })
@@ -129,10 +171,15 @@ function lastOf(messages: readonly ChatMessage[]): ChatMessage {
 }
 
 /** One lane per tenant, conversation flow and person. */
-function laneOf({ tenant, subject, data }: FlowEvent<ChatMessage>): string {
-  return `${tenant}:${data.settings.flow_id}:${subject}`
+function laneOf({ tenant }: Pick<FlowEvent, 'tenant'>, { settings, person }: ChatMessage): string {
+  return `${tenant}:${settings.flow_id}:${person}`
 }
 
-function isTooLate(messages: readonly ChatMessage[], now: number): boolean {
-  return now - Math.max(...messages.map(({ at }) => at)) > ANSWERABLE_MS
+/** One lane per message that was sent: the app and the provider name it by the same id. */
+function reportLane(tenant: string | undefined, id: string | undefined): string | undefined {
+  return id === undefined ? undefined : `${tenant}:${id}`
+}
+
+function toEvent(reply: Reply, tenant: string | undefined): EventInput {
+  return chatReply(reply, { tenant, subject: reply.to.person })
 }

@@ -1,10 +1,11 @@
 // `Channel` sends to people: through Meta's Cloud API or through Twilio.
 import { PermanentError, type Limit, type Run } from 'sluice'
+import { z } from 'zod'
 import type { Message } from './domain/message.ts'
 
 export interface Channel {
-  /** Sends a text to the person who wrote the message. */
-  send(to: Message, text: string, run: Pick<Run, 'id' | 'signal'>): Promise<void>
+  /** Sends a text to the person who wrote the message. Returns the id that the provider gave it; its statuses carry it. */
+  send(to: Message, text: string, run: Pick<Run, 'id' | 'signal'>): Promise<string>
   /** Shows that somebody types, for 25 s or until the answer. Returns whether the provider accepted that. */
   showTyping(to: Message, signal: AbortSignal): Promise<boolean>
 }
@@ -19,10 +20,14 @@ interface TwilioAccess {
   readonly url: string
   readonly typingUrl: string
   readonly authToken: string
+  /** The public address of our webhook, where Twilio posts the statuses. Undefined: that of the sender, set at Twilio. */
+  readonly callback: string | undefined
   readonly limit: Limit
 }
 
 const META_VERSION = 'v26.0'
+const metaAccepted = z.object({ messages: z.tuple([z.object({ id: z.string() })]) })
+const twilioAccepted = z.object({ sid: z.string() })
 const META_LENGTH_MAX = 4_096
 const TWILIO_LENGTH_MAX = 1_600
 
@@ -44,7 +49,9 @@ export function metaChannel({ url, token, limit }: MetaAccess): Channel {
         text: { body },
         biz_opaque_callback_data: id,
       }
-      await assertAccepted('Meta', await post(line, content, signal))
+      const response = await post(line, content, signal)
+      await assertAccepted('Meta', response)
+      return metaAccepted.parse(await response.json()).messages[0].id
     },
     async showTyping({ line, id }, signal) {
       const content = { status: 'read', message_id: id, typing_indicator: { type: 'text' } }
@@ -53,7 +60,7 @@ export function metaChannel({ url, token, limit }: MetaAccess): Channel {
   }
 }
 
-export function twilioChannel({ url, typingUrl, authToken, limit }: TwilioAccess): Channel {
+export function twilioChannel({ url, typingUrl, authToken, callback, limit }: TwilioAccess): Channel {
   const post = (to: Message, address: string, fields: Readonly<Record<string, string>>, signal: AbortSignal) => {
     const authorization = `Basic ${Buffer.from(`${to.account}:${authToken}`).toString('base64')}`
     const init = { method: 'POST', headers: { authorization }, body: new URLSearchParams(fields), signal }
@@ -65,9 +72,12 @@ export function twilioChannel({ url, typingUrl, authToken, limit }: TwilioAccess
         From: `whatsapp:${to.line}`,
         To: `whatsapp:${to.phone}`,
         Body: shorten(text, TWILIO_LENGTH_MAX),
+        ...(callback !== undefined && { StatusCallback: callback }),
       }
       const address = `${url}/2010-04-01/Accounts/${to.account}/Messages.json`
-      await assertAccepted('Twilio', await post(to, address, fields, signal))
+      const response = await post(to, address, fields, signal)
+      await assertAccepted('Twilio', response)
+      return twilioAccepted.parse(await response.json()).sid
     },
     async showTyping(to, signal) {
       const fields = { messageId: to.id, channel: 'whatsapp' }

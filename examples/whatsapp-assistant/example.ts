@@ -3,6 +3,7 @@ import type { Example } from '../kit/example.ts'
 import { build } from './assistant.ts'
 import { phone } from './phone.ts'
 import { ANSWERS } from './scenarios/answers.ts'
+import { LATE_FAILURES } from './scenarios/late-failures.ts'
 import { SEED } from './scenarios/seed.ts'
 import { SETTINGS } from './scenarios/settings.ts'
 import { WAYS_IN } from './scenarios/ways-in.ts'
@@ -23,7 +24,7 @@ export const assistant: Example<World> = {
   page: phone,
   env: ENV,
   options: { lease: '6s', heartbeat: '2s', shutdownTimeout: '5s' },
-  scenarios: { ...SEED, ...WAYS_IN, ...ANSWERS, ...SETTINGS },
+  scenarios: { ...SEED, ...WAYS_IN, ...ANSWERS, ...LATE_FAILURES, ...SETTINGS },
   narrate: (app, tell) => {
     app.on('run.done', ({ flow, key, events }) => {
       if (flow === 'answer') tell(key, `was answered, ${events} messages`)

@@ -43,6 +43,6 @@ export const makeWorld: Example<World>['world'] = ({ clock, standIn, serve }) =>
 
 /** Ends what a scenario did to the stand-ins. */
 export function calm({ meta, model }: World): void {
-  Object.assign(meta, { takes: 0, fail: () => undefined })
+  Object.assign(meta, { takes: 0, fail: () => undefined, hangs: () => 0 })
   Object.assign(model, { takes: MODEL_TAKES, fail: () => undefined, reply: (text: string) => `You wrote: ${text}` })
 }

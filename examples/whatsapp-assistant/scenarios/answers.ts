@@ -25,7 +25,7 @@ const cancelled: Scenario<World> = async (stage) => {
 const committed: Scenario<World> = async (stage) => {
   const chat = await Chat.open(stage)
   const ada = chat.person('ada')
-  stage.world.meta.takes = chat.ms(30)
+  stage.world.meta.takes = chat.ms(10)
   const posts = stage.world.metaLog.length
   await chat.write(ada, 'Hello')
   await stage.until('Meta gets the answer', () => stage.world.metaLog.length > posts, 200_000)

@@ -110,6 +110,17 @@ export class Chat {
     return response
   }
 
+  /** The provider reports something about a message that it has accepted. */
+  async report(sent: Sent, status: string, code?: number): Promise<void> {
+    const { send, address, world } = this.stage
+    this.stage.tell(sent.to, `${status} ${code ?? ''}: ${JSON.stringify(sent.text)}`)
+    const [path, webhook] = sent.id.startsWith('SM')
+      ? ['/in/twilio', world.twilio.status(`${address}/in/twilio`, sent, status, code)]
+      : ['/in/whatsapp', world.meta.status(sent, status, code)]
+    const { ok } = await send(path, webhook)
+    if (!ok) throw new Error(`The app refused ${status} of ${sent.id}.`)
+  }
+
   /** The tenant changes settings of the line. */
   async set(change: SettingsChange, line = this.line): Promise<Response> {
     const { app, send, world } = this.stage
@@ -122,7 +133,7 @@ export class Chat {
 
   /** Until everything is answered. */
   async idle(): Promise<void> {
-    await this.stage.idle({ flows: ['inbox', 'answer', 'fallback', 'sluice.delayed'], within: 900_000 })
+    await this.stage.idle({ flows: ['inbox', 'answer', 'send', 'fallback', 'sluice.delayed'], within: 900_000 })
   }
 
   check(says: string, held: boolean): void {

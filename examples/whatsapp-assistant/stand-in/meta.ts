@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import type { Clock } from 'sluice'
 import type { LoggedRequest } from '../../kit/stand-in.ts'
-import type { Outbox } from './outbox.ts'
+import type { Outbox, Sent } from './outbox.ts'
 
 export const META = { secret: 'meta-app-secret', verifyToken: 'meta-verify-token', token: 'meta-token' } as const
 
@@ -36,6 +36,8 @@ export class MetaStandIn {
   fail: (request: LoggedRequest) => Response | undefined = () => undefined
   /** How long it takes to accept a message, in milliseconds. */
   takes = 0
+  /** How long it takes to say that it has accepted this message, in milliseconds. */
+  hangs: (sent: Sent) => number = () => 0
 
   constructor(clock: Clock, outbox: Outbox) {
     this.#clock = clock
@@ -43,7 +45,7 @@ export class MetaStandIn {
   }
 
   readonly respond = async (request: LoggedRequest): Promise<Response> => {
-    if (this.takes > 0) await new Promise<void>((resolve) => void this.#clock.after(this.takes, resolve))
+    await this.#pass(this.takes)
     const failure = this.fail(request)
     if (failure !== undefined) return failure
     if (request.headers.get('authorization') !== `Bearer ${META.token}`) return Response.json({}, { status: 401 })
@@ -57,9 +59,10 @@ export class MetaStandIn {
     const last = this.#last.get(to)
     if (last === undefined || this.#clock.now() - last > WINDOW) return Response.json(RE_ENGAGEMENT, { status: 400 })
     const { body: text } = body['text'] as { body: string }
-    const id = `wamid.out${this.#outbox.sent.length}`
-    this.#outbox.sent.push({ at: request.at, line, to, text, run: String(body['biz_opaque_callback_data']) })
-    return Response.json({ messaging_product: 'whatsapp', contacts: [{ input: to }], messages: [{ id }] })
+    const run = String(body['biz_opaque_callback_data'])
+    const sent = this.#outbox.accept('wamid.out', { at: request.at, line, to, text, run })
+    await this.#pass(this.hangs(sent))
+    return Response.json({ messaging_product: 'whatsapp', contacts: [{ input: to }], messages: [{ id: sent.id }] })
   }
 
   /** One POST with all these messages to one line, in this order. */
@@ -80,10 +83,15 @@ export class MetaStandIn {
     return this.#sign(line, { contacts, messages })
   }
 
-  /** What Meta tells of a message that we sent. */
-  status(line: string, { id, status, to }: Readonly<Record<'id' | 'status' | 'to', string>>): RequestInit {
+  /** What Meta reports about a message that it has accepted; with a code, that it failed. */
+  status({ id, line, to }: Pick<Sent, 'id' | 'line' | 'to'>, status: string, code?: number): RequestInit {
     const timestamp = String(Math.floor(this.#clock.now() / 1_000))
-    return this.#sign(line, { statuses: [{ id, status, timestamp, recipient_id: to }] })
+    const errors = code === undefined ? {} : { errors: [{ code, title: `Error ${code}` }] }
+    return this.#sign(line, { statuses: [{ id, status, timestamp, recipient_id: to, ...errors }] })
+  }
+
+  async #pass(ms: number): Promise<void> {
+    if (ms > 0) await new Promise<void>((resolve) => void this.#clock.after(ms, resolve))
   }
 
   #sign(line: string, content: object): RequestInit {

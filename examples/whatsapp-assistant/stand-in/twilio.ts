@@ -1,7 +1,7 @@
 // `TwilioStandIn` plays Twilio: it takes messages and indicators, and signs webhooks as Twilio does.
 import { createHmac } from 'node:crypto'
 import type { LoggedRequest } from '../../kit/stand-in.ts'
-import type { Outbox } from './outbox.ts'
+import type { Outbox, Sent } from './outbox.ts'
 
 export const TWILIO = { account: 'AC0123456789', authToken: 'twilio-token' } as const
 
@@ -19,6 +19,7 @@ export class TwilioStandIn {
     if (request.headers.get('authorization') !== authorization) return Response.json({}, { status: 401 })
     const field = (name: string): string => new URLSearchParams(request.body).get(name) ?? ''
     if (request.path === '/v2/Indicators/Typing.json') {
+      if (field('channel') !== 'whatsapp') return Response.json({ code: 20_001 }, { status: 400 })
       this.#outbox.typing.push({ at: request.at, id: field('messageId') })
       return Response.json({ success: true })
     }
@@ -26,8 +27,15 @@ export class TwilioStandIn {
       string,
       string,
     ]
-    this.#outbox.sent.push({ at: request.at, line, to, text: field('Body'), run: '' })
-    return Response.json({ sid: `SMout${this.#outbox.sent.length}`, status: 'queued' }, { status: 201 })
+    const { id: sid } = this.#outbox.accept('SMout', { at: request.at, line, to, text: field('Body'), run: '' })
+    return Response.json({ sid, status: 'queued' }, { status: 201 })
+  }
+
+  /** What Twilio posts to `url` about a message that it has accepted; with a code, that it failed. */
+  status(url: string, { id, line, to }: Sent, status: string, code?: number): RequestInit {
+    const error: Fields = code === undefined ? {} : { ErrorCode: String(code) }
+    const [From, To] = [`whatsapp:${line}`, `whatsapp:${to}`]
+    return this.webhook(url, { MessageSid: id, MessageStatus: status, SmsStatus: status, From, To, ...error })
   }
 
   /** The form that Twilio posts to `url` when somebody writes. */
