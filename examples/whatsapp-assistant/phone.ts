@@ -1,8 +1,9 @@
 // `phone` is the phone of one person in the browser: it writes to the assistant, and shows what the assistant makes of it.
+import { randomUUID } from 'node:crypto'
 import type { Page } from '../kit/live-page.ts'
 import type { Stage } from '../kit/stage.ts'
 import { handedOn } from './domain/handed-on.ts'
-import type { Person, Written } from './stand-in/meta.ts'
+import { toWholeSeconds, type Person, type Written } from './stand-in/meta.ts'
 import type { World } from './world.ts'
 
 const LINE = '15550199'
@@ -35,7 +36,7 @@ export function phone(stage: Stage<World>): Page {
       const isWaiting = lane !== undefined && lane.run === undefined
       return {
         chat: bubbles(world, written),
-        handedOn: open === 0 ? '' : handedOn(written.slice(-open).map(({ text = '', at }) => ({ text, at }))).text,
+        handedOn: open === 0 ? '' : preview(written.slice(-open)),
         dueIn: isWaiting ? Math.max(0, lane.due - clock.now()) : null,
         waits: WAIT,
         killed: stage.workers.killed,
@@ -44,7 +45,7 @@ export function phone(stage: Stage<World>): Page {
     actions: {
       write: async (body) => {
         await (ready ??= configure(stage))
-        const message = { person: YOU, id: `wamid.you.${written.length}`, text: String(body), at: clock.now() }
+        const message = { person: YOU, id: `wamid.you.${randomUUID()}`, text: String(body), at: clock.now() }
         written.push({ ...message, began: clock.monotonic() })
         await post(message)
       },
@@ -60,8 +61,13 @@ export function phone(stage: Stage<World>): Page {
   }
 }
 
+/** The text that the model will get for these messages. */
+export function preview(written: readonly Written[]): string {
+  return handedOn(written.map(({ text = '', at }) => ({ text, at: toWholeSeconds(at) }))).text
+}
+
 async function configure(stage: Stage<World>): Promise<void> {
-  const { secret } = await stage.app.admin.keys.create({ name: `phone-${process.pid}`, role: 'operate' })
+  const { secret } = await stage.app.admin.keys.create({ name: `phone-${randomUUID()}`, role: 'operate' })
   const settings = { wait_time_before_replying_ms: WAIT, natural_delays_enabled: false }
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
   const init = { method: 'PATCH', headers, body: JSON.stringify(settings) }

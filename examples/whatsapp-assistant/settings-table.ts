@@ -12,30 +12,32 @@ export interface SettingsTable {
 }
 
 const TABLES = 'create table if not exists assistant_settings (line text primary key, changed text not null)'
-const SAVE = `insert into assistant_settings (line, changed) values (?, ?)
-  on conflict (line) do update set changed = excluded.changed`
+/** Merges two JSON objects. */
+const MERGED = {
+  sqlite: 'json_patch(kept.changed, excluded.changed)',
+  postgres: '(kept.changed::jsonb || excluded.changed::jsonb)::text',
+} as const
 
 export function settingsTable({ store, watch }: Pick<Surroundings, 'store' | 'watch'>): SettingsTable {
   const database = watch(openDatabase(store, { name: 'assistant', tables: TABLES }))
-  const read = async (lines: readonly string[]): Promise<ReadonlyMap<string, SettingsChange>> => {
-    const names = [...new Set(lines)]
-    const marks = names.map(() => '?').join()
-    const rows = await database.rows(`select line, changed from assistant_settings where line in (${marks})`, names)
-    return new Map(rows.map(toChange))
-  }
+  // One statement, so that of two changes at the same time none is lost.
+  const save = `insert into assistant_settings as kept (line, changed) values (?, ?)
+    on conflict (line) do update set changed = ${MERGED[database.kind]} returning line, changed`
   return {
     async of(lines) {
-      const changed = await read(lines)
+      const names = [...new Set(lines)]
+      const marks = names.map(() => '?').join()
+      const rows = await database.rows(`select line, changed from assistant_settings where line in (${marks})`, names)
+      const changed = new Map(rows.map((row) => [row['line'], toChange(row)]))
       return lines.map((line) => withDefaults(line, changed.get(line) ?? {}))
     },
     async change(line, change) {
-      const changed = { ...(await read([line])).get(line), ...change }
-      await database.rows(SAVE, [line, JSON.stringify(changed)])
-      return withDefaults(line, changed)
+      const [row] = await database.rows(save, [line, JSON.stringify(change)])
+      return withDefaults(line, toChange(row))
     },
   }
 }
 
-function toChange(row: Row): readonly [line: string, change: SettingsChange] {
-  return [String(row['line']), JSON.parse(String(row['changed'])) as SettingsChange]
+function toChange(row: Row | undefined): SettingsChange {
+  return row === undefined ? {} : (JSON.parse(String(row['changed'])) as SettingsChange)
 }

@@ -83,15 +83,22 @@ function textOfMeta(message: z.infer<typeof metaBody>['message']): string {
 
 /** A photo is passed on as a reference. A handler that needs its bytes fetches them with the id. */
 function reference(type: string, content: Readonly<Record<string, unknown>>): string {
-  const { id, mime_type: mime, latitude, longitude } = content
-  if (type === 'location') return `<location ${String(latitude)},${String(longitude)}>`
+  const { id, mime_type: mime, latitude, longitude, name, address } = content
+  if (type === 'location') return place([latitude, longitude], [name, address])
   const words = [type, id, mime].filter((word) => typeof word === 'string')
   return `<${words.join(' ')}>`
+}
+
+function place(coordinates: readonly unknown[], names: readonly unknown[]): string {
+  const known = names.filter((name) => typeof name === 'string' && name !== '')
+  return `<${joinWords('location', coordinates.join(), known.join(', '))}>`
 }
 
 function fromTwilio({ data, tenant = '', time, arrived }: FlowEvent): Message | undefined {
   const fields = twilioFields.parse(data)
   const { MessageSid = '', From = '', To = '', Body = '', NumMedia = '0', DateCreated } = fields
+  const { Latitude, Longitude, Label, Address } = fields
+  const location = Latitude === undefined ? '' : place([Latitude, Longitude], [Label, Address])
   const media = Array.from({ length: Number(NumMedia) }, (_, n) => {
     const [url, type] = [fields[`MediaUrl${n}`], fields[`MediaContentType${n}`]]
     return `<media ${url ?? ''}${type === undefined ? '' : ` ${type}`}>`
@@ -104,7 +111,7 @@ function fromTwilio({ data, tenant = '', time, arrived }: FlowEvent): Message | 
     account: tenant,
     person: phone,
     phone,
-    text: joinWords(Body, ...media),
+    text: joinWords(Body, ...media, location),
     // Twilio says no time. The store's clock is the same for all processes.
     at: DateCreated === undefined ? (arrived ?? time) : time,
   }

@@ -26,6 +26,20 @@ const changed: Scenario<World> = async (stage) => {
     const says = await refusal({ wait_time_before_replying_ms: wait })
     chat.check(says, says.includes('wait_time_before_replying_ms must be a whole number from 100 to 120000'))
   }
+  stage.tell('tenant', 'changes five settings of a new line at the same time, one by one')
+  const line = `${chat.line}9`
+  const own = {
+    prompt: 'Hi',
+    fallback_text: 'Bye',
+    flow_id: 'sales',
+    delay_variance_percent: 7,
+    longest_wait_ms: 130_000,
+  }
+  await Promise.all(Object.entries(own).map(([name, value]) => chat.set({ [name]: value }, line)))
+  const kept = (await (await chat.set({}, line)).json()) as Readonly<Record<string, unknown>>
+  const lost = Object.entries(own).flatMap(([name, value]) => (kept[name] === value ? [] : [name]))
+  chat.check(`no change is lost: ${lost.join(', ') || 'none'}`, lost.length === 0)
+
   const unknown = await refusal({ wait: 1_000 })
   chat.check(unknown, unknown.includes('There is no setting wait.'))
   const { status } = await stage.send(`/settings/${chat.line}`, { method: 'PATCH', body: '{}' })
@@ -81,6 +95,37 @@ const naturalDelays: Scenario<World> = async (stage) => {
   chat.check('Ben got one answer', chat.sent.filter(({ to }) => to === ben.phone).length === 1)
 }
 
+/** Two lines of one Twilio account are one conversation flow. */
+const flowId: Scenario<World> = async (stage) => {
+  const [shop, service] = [await Chat.open(stage), await Chat.open(stage)]
+  const plain = { typing_indicator_enabled: false, natural_delays_enabled: false }
+  const settings = { ...plain, wait_time_before_replying_ms: shop.ms(60) }
+  await shop.set({ ...settings, flow_id: `care${shop.line}` }, `+${shop.line}`)
+  await service.set({ ...settings, flow_id: `care${shop.line}` }, `+${service.line}`)
+  const From = `whatsapp:+5511${shop.line}`
+  await shop.twilio({ From, Body: 'I wrote to the shop', MessageSid: `SM${shop.line}` })
+  await shop.pass(5)
+  await service.twilio({ From, Body: 'and to the service', MessageSid: `SM${service.line}` })
+  await shop.idle()
+  const seconds = stage.isVirtual ? 5 : 0
+  shop.checkTexts('lines with the same flow_id share a conversation', shop.answered, [
+    `I wrote to the shop\n[+${seconds}s] and to the service`,
+  ])
+  shop.check('the answer came from the line of the last message', shop.sent.length === 0 && service.sent.length === 1)
+
+  const chat = await Chat.open(stage)
+  const ada = chat.person('ada')
+  await chat.write(ada, 'to the old flow')
+  await chat.pass(1)
+  await chat.set({ flow_id: 'new' })
+  await chat.write(ada, 'to the new flow')
+  await chat.idle()
+  chat.checkTexts('a new flow_id begins a new conversation', chat.answered.toSorted(), [
+    'to the new flow',
+    'to the old flow',
+  ])
+}
+
 const TYPING_WAIT = 21_000
 
 const typing: Scenario<World> = async (stage) => {
@@ -96,23 +141,37 @@ const typing: Scenario<World> = async (stage) => {
   const ada = chat.person('ada')
   const message = chat.message(ada, 'Hello')
   await quiet.write(quiet.person('benjamin'), 'No indicator here')
+  await chat.set(
+    {
+      natural_delays_enabled: false,
+      wait_time_before_replying_ms: TYPING_WAIT,
+      longest_wait_ms: TYPING_WAIT,
+    },
+    `+${chat.line}`,
+  )
   await chat.post([message])
   const began = chat.written
+  const sid = `SM${chat.line}`
+  await chat.twilio({ From: 'whatsapp:+551177', Body: 'Oi', MessageSid: sid })
+  const alsoBegan = chat.written
   await chat.idle()
   if (stage.isVirtual) await stage.idle({ flows: ['typing'] })
-  const times = shown.slice(before).map(({ at }) => Math.round(at - began))
-  const isRight = stage.isVirtual ? times.join() === '0,20000' : times.length === 2
-  chat.check(`the indicator was shown after ${times.join(', ')} ms, and no more after the answer`, isRight)
-  chat.check(
-    'each time for the message',
-    shown.slice(before).every(({ id }) => id === message.id),
-  )
-  chat.check('one answer was sent', chat.sent.length === 1)
+  for (const [who, wanted, from] of [
+    ['Meta', message.id, began],
+    ['Twilio', sid, alsoBegan],
+  ] as const) {
+    const times = shown.slice(before).flatMap(({ at, id }) => (id === wanted ? [Math.round(at - from)] : []))
+    const isRight = stage.isVirtual ? times.join() === '0,20000' : times.length === 2
+    chat.check(`${who} showed the indicator after ${times.join(', ')} ms, and no more after the answer`, isRight)
+  }
+  chat.check('no indicator was shown for anything else', shown.length === before + 4)
+  chat.check('two answers were sent', chat.sent.length === 2)
 }
 
 export const SETTINGS: Readonly<Record<string, Scenario<World>>> = {
   'Settings change at run time': changed,
   'message_reset_enabled, on and off in one flow': reset,
+  'flow_id: two lines of one account, and a change': flowId,
   natural_delays_enabled: naturalDelays,
   typing_indicator_enabled: typing,
 }

@@ -27,6 +27,11 @@ const WINDOW = 24 * 3_600_000
 /** Meta's error for free text more than 24 hours after the person's last message. */
 const RE_ENGAGEMENT = { error: { message: 'Re-engagement message', code: 131_047 } }
 
+/** Webhooks of Meta carry no milliseconds. */
+export function toWholeSeconds(ms: number): number {
+  return Math.floor(ms / 1_000) * 1_000
+}
+
 export class MetaStandIn {
   readonly #clock: Clock
   readonly #outbox: Outbox
@@ -77,7 +82,7 @@ export class MetaStandIn {
       ...(person.phone !== undefined && { from: person.phone }),
       from_user_id: person.userId,
       id,
-      timestamp: String(Math.floor(at / 1_000)),
+      timestamp: String(toWholeSeconds(at) / 1_000),
       ...(content ?? { type: 'text', text: { body: text } }),
     }))
     return this.#sign(line, { contacts, messages })

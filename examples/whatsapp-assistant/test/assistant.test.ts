@@ -5,6 +5,8 @@ import { build } from '../assistant.ts'
 import { handedOn } from '../domain/handed-on.ts'
 import { naturalDelay } from '../domain/natural-delay.ts'
 import { checkChange, withDefaults } from '../domain/settings.ts'
+import { preview } from '../phone.ts'
+import { settingsTable } from '../settings-table.ts'
 import { ENV } from '../world.ts'
 
 const url = (name: string): string => `https://${name}.example`
@@ -20,6 +22,23 @@ describe('the start', () => {
     await expect(app.start()).rejects.toThrow(/^STORE_UNREACHABLE: .*ECONNREFUSED.*Check that the server runs/)
     await app.stop()
   })
+
+  it('fails at once on the default store if its folder is missing, and names the fix', async () => {
+    const store = 'sqlite:/no/such/folder/assistant.db'
+    const options = { log: false } as const
+    const app = build({ store, env: ENV, clock: systemClock, options, url, watch: (client) => client })
+    await expect(app.start()).rejects.toThrow(
+      /^STORE_UNWRITABLE: .*\/no\/such\/folder\/assistant\.db: .*Create the folder/,
+    )
+    await app.stop()
+  })
+
+  it('names the file and the fix if the table of settings cannot be opened', async () => {
+    const table = settingsTable({ store: 'sqlite:/no/such/folder/assistant.db', watch: (client) => client })
+    await expect(table.of(['1'])).rejects.toThrow(
+      /^The settings in \/no\/such\/folder\/assistant\.db-settings .*Check that the folder exists/,
+    )
+  })
 })
 
 describe('the text that the model gets', () => {
@@ -33,6 +52,18 @@ describe('the text that the model gets', () => {
 
   it('never decreases, whatever the clocks say', () => {
     expect(handedOn([at(50, 'a'), at(10, 'b'), at(58, 'c'), at(3, 'd')]).text).toBe('a\n[+0s] b\n[+8s] c\n[+8s] d')
+  })
+})
+
+describe('the preview of the phone', () => {
+  it('labels the whole seconds that the webhook carries', () => {
+    const messages = [900, 1_100, 2_950].map((at, n) => ({
+      person: { name: 'a', userId: 'a' },
+      id: `${n}`,
+      text: `${n}`,
+      at,
+    }))
+    expect(preview(messages)).toBe('0\n[+1s] 1\n[+2s] 2')
   })
 })
 

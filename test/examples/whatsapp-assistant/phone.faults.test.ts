@@ -29,7 +29,26 @@ afterAll(async () => {
   await browser.close()
 })
 
-/** The seconds that the page shows beside the ring. */
+/** The share of the ring that is left, from 1 to 0. */
+async function ringLeft(page: Page): Promise<number> {
+  return 1 - Number(await page.locator('#ring').getAttribute('stroke-dashoffset')) / 100
+}
+
+/** Whether the ring is drawn around all of the draft. */
+async function isAround(page: Page): Promise<boolean> {
+  const boxes = await Promise.all(['#ring', '#when', '#handed-on'].map((id) => page.locator(id).boundingBox()))
+  const [ring, ...inside] = boxes.map((box) => box ?? { x: NaN, y: NaN, width: NaN, height: NaN })
+  return inside.every(
+    (box) =>
+      ring !== undefined &&
+      ring.x <= box.x &&
+      ring.y <= box.y &&
+      ring.x + ring.width >= box.x + box.width &&
+      ring.y + ring.height >= box.y + box.height,
+  )
+}
+
+/** The seconds that the page shows in the draft. */
 async function secondsLeft(page: Page): Promise<number> {
   return Number(/in ([\d.]+) s/.exec((await page.locator('#when').textContent()) ?? '')?.[1] ?? NaN)
 }
@@ -51,11 +70,16 @@ it('shows the wait, the text to hand on, a half-made answer that is struck out, 
 
   await write(page, 'A table')
   await expect.poll(handedOn).toBe('A table')
+  await expect.poll(() => isAround(page)).toBe(true)
   await expect.poll(() => secondsLeft(page)).toBeLessThan(2)
+  expect(await ringLeft(page)).toBeLessThan(0.5)
   await write(page, 'for four')
   await expect.poll(handedOn).toMatch(/^A table\n\[\+\d+s\] for four$/)
   // The ring began anew.
   expect(await secondsLeft(page)).toBeGreaterThan(2)
+  expect(await ringLeft(page)).toBeGreaterThan(0.5)
+  expect(await isAround(page)).toBe(true)
+  const preview = (await handedOn()) ?? ''
   await page.getByRole('button', { name: "Send the provider's retry" }).click()
 
   await has('li.theirs.making', 1)
@@ -67,11 +91,26 @@ it('shows the wait, the text to hand on, a half-made answer that is struck out, 
   await expect.poll(() => page.locator('#note').textContent()).toBe('1 killed, and replaced')
 
   await has('li.theirs.sent', 1)
-  expect(await page.locator('li.theirs.sent').textContent()).toMatch(
-    /^You wrote: A table\n\[\+\d+s\] for four\n\[\+\d+s\] tonight$/,
-  )
+  const answer = (await page.locator('li.theirs.sent').textContent()) ?? ''
+  expect(answer).toMatch(/^You wrote: A table\n\[\+\d+s\] for four\n\[\+\d+s\] tonight$/)
+  // The page showed the text as it was handed on.
+  expect(answer.split('\n').slice(0, 2).join('\n')).toBe(`You wrote: ${preview}`)
   expect(await page.locator('li.mine').allTextContents()).toEqual(['A table', 'for four', 'tonight'])
   await expect.poll(() => page.locator('#draft').isVisible()).toBe(false)
   expect(stage.world.outbox.sent).toHaveLength(1)
   expect(errors).toEqual([])
+})
+
+it('does not take the first messages for retries when it is started again on the same store', async () => {
+  // Another phone on this stage is what a new process of the page makes.
+  const again = await serveHandler(livePage(phone(stage)))
+  try {
+    const page = await browser.context.newPage()
+    await page.goto(again.url)
+    await write(page, 'Good morning')
+    await expect.poll(() => page.locator('#handed-on').textContent()).toBe('Good morning')
+    await expect.poll(() => stage.world.outbox.sent.map(({ text }) => text)).toContain('You wrote: Good morning')
+  } finally {
+    await again.close()
+  }
 })
