@@ -44,13 +44,19 @@ interface Waiting {
 /** Batches of one turn of the event loop share a transaction, because each transaction waits for the disk. */
 class Sqlite implements Database {
   readonly kind = 'sqlite'
-  readonly #db: DatabaseSync
+  readonly #file: string
+  readonly #tables: string
+  #opened: DatabaseSync | undefined
   #waiting: Waiting[] = []
 
   constructor(file: string, { tables }: DatabaseOptions) {
-    this.#db = new DatabaseSync(file)
-    this.#db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000')
-    this.#db.exec(tables)
+    this.#file = file
+    this.#tables = tables
+  }
+
+  /** The first call opens the file. Before that, the start of the app has checked the store beside it. */
+  get #db(): DatabaseSync {
+    return (this.#opened ??= openFile(this.#file, this.#tables))
   }
 
   async rows(sql: string, values: readonly Value[] = []): Promise<readonly Row[]> {
@@ -72,7 +78,7 @@ class Sqlite implements Database {
       for (const one of all) ended.push(this.#savepoint(one))
       this.#db.exec('commit')
     } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('rollback')
+      if (this.#opened?.isTransaction) this.#opened.exec('rollback')
       for (const { reject } of all) reject(error)
       return
     }
@@ -94,6 +100,19 @@ class Sqlite implements Database {
 
   #run({ sql, values = [] }: Statement): readonly Row[] {
     return this.#db.prepare(sql).all(...values) as unknown as readonly Row[]
+  }
+}
+
+function openFile(file: string, tables: string): DatabaseSync {
+  try {
+    const db = new DatabaseSync(file)
+    db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000')
+    db.exec(tables)
+    return db
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    const fix = 'Create the folder, and permit the process to write the file and its folder.'
+    throw new Error(`The tables of the app in ${file} cannot be opened: ${why}. ${fix}`, { cause })
   }
 }
 

@@ -15,19 +15,21 @@ export interface WorkersOptions {
   readonly urls: Readonly<Record<string, string>>
 }
 
-type Message = { readonly url: string } | { readonly runs: number }
+type Message = { readonly url: string } | { readonly claimed: string } | { readonly ended: string }
 
 interface Worker {
   readonly child: ChildProcess
   url: string
   /** Runs that it is in the middle of. */
-  runs: number
+  readonly runs: Set<string>
 }
 
 const VARIABLE = 'EXAMPLE_WORKER'
 
 export class Workers {
   killed = 0
+  /** The runs that killed processes were in the middle of. */
+  readonly interrupted = new Set<string>()
   readonly #options: WorkersOptions
   readonly #workers = new Set<Worker>()
   #turn = 0
@@ -55,17 +57,19 @@ export class Workers {
   /** `kill -9`, of one that is in the middle of a run if there is any. */
   async kill(): Promise<void> {
     const all = [...this.#workers]
-    const worker = all.find(({ runs }) => runs > 0) ?? all[0]
+    const worker = all.find(({ runs }) => runs.size > 0) ?? all[0]
     if (worker === undefined) return
-    const gone = once(worker.child, 'exit')
+    // Its last messages arrive before the channel closes.
+    const gone = Promise.all([once(worker.child, 'exit'), once(worker.child, 'disconnect')])
     worker.child.kill('SIGKILL')
     await gone
     this.killed++
+    for (const run of worker.runs) this.interrupted.add(run)
   }
 
   /** The same, as soon as one is in the middle of a run. */
   async killBusy(): Promise<void> {
-    while (![...this.#workers].some(({ runs }) => runs > 0))
+    while (![...this.#workers].some(({ runs }) => runs.size > 0))
       await Promise.race([...this.#workers].map(({ child }) => once(child, 'message')))
     await this.kill()
   }
@@ -85,11 +89,15 @@ export class Workers {
     const { main, ...given } = this.#options
     const env = { ...process.env, [VARIABLE]: JSON.stringify(given) }
     const child = fork(fileURLToPath(main), ['--worker'], { env, execArgv: ['--no-warnings'] })
-    const worker: Worker = { child, url: '', runs: 0 }
+    const worker: Worker = { child, url: '', runs: new Set() }
     const ready = Promise.withResolvers<void>()
     child.on('message', (message: Message) => {
-      Object.assign(worker, message)
-      if ('url' in message) ready.resolve()
+      if ('claimed' in message) worker.runs.add(message.claimed)
+      else if ('ended' in message) worker.runs.delete(message.ended)
+      else {
+        worker.url = message.url
+        ready.resolve()
+      }
     })
     child.once('exit', (code) => {
       this.#workers.delete(worker)
@@ -106,12 +114,9 @@ export async function work<World>(example: Example<World>): Promise<void> {
   const options = { log: { level: 'error' }, ...example.options } as const
   const url = (name: string): string => urlOf(urls, name)
   const app = example.build({ store, env, clock: systemClock, options, url, watch: (client) => client })
-  const running = new Set<string>()
   app.onAny((name, what) => {
-    if (!name.startsWith('run.') || !('run' in what)) return
-    if (name === 'run.claimed') running.add(what.run)
-    else if (name !== 'run.started') running.delete(what.run)
-    tellParent({ runs: running.size })
+    if (!name.startsWith('run.') || name === 'run.started' || !('run' in what)) return
+    tellParent(name === 'run.claimed' ? { claimed: what.run } : { ended: what.run })
   })
   await app.start()
   tellParent({ url: (await app.listen({ port: 0, host: '127.0.0.1' })).url })

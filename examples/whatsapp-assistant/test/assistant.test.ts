@@ -36,7 +36,7 @@ describe('the start', () => {
   it('names the file and the fix if the table of settings cannot be opened', async () => {
     const table = settingsTable({ store: 'sqlite:/no/such/folder/assistant.db', watch: (client) => client })
     await expect(table.of(['1'])).rejects.toThrow(
-      /^The settings in \/no\/such\/folder\/assistant\.db-settings .*Check that the folder exists/,
+      /^The tables of the app in \/no\/such\/folder\/assistant\.db\.assistant cannot be opened: .* Create the folder/,
     )
   })
 })
