@@ -57,11 +57,11 @@ describe('the text that the model gets', () => {
 
 describe('the preview of the phone', () => {
   it('labels the whole seconds that the webhook carries', () => {
-    const messages = [900, 1_100, 2_950].map((at, n) => ({
+    const messages = [900, 1_100, 2_950].map((ms, n) => ({
       person: { name: 'a', userId: 'a' },
       id: `${n}`,
       text: `${n}`,
-      at,
+      at: ms,
     }))
     expect(preview(messages)).toBe('0\n[+1s] 1\n[+2s] 2')
   })
