@@ -96,8 +96,17 @@ describe('sluice send', () => {
     })
     await server.sluice('send', 'twilio', '--data={"EventType":"onMessageAdded"}')
     const many = await server.sluice('send', 'strava', '--count=25', '--json')
-    expect(many.json).toEqual({ 200: 25, notes: [] })
+    expect(many.json).toEqual({ 200: 25, events: {}, notes: [] })
     expect(many.stderr).toMatch(/sent {2}100 % {2}25 of 25/)
+    const same = await server.sluice(
+      'send',
+      'stripe',
+      '--count=3',
+      '--data={"id":"evt_same","type":"a","object":"event"}',
+    )
+    expect(same.stdout).toContain(
+      'stored: 1 event\nduplicate: 2 events\nA duplicate has the id of an event that is stored',
+    )
     const { items } = (await server.sluice('events', '--json')).json as { readonly items: readonly Item[] }
     const types = items.map(({ source, type }) => `${source}/${type}`)
     for (const type of [

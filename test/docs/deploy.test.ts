@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { DEFAULTS } from '../../src/index.ts'
-import { parseDuration } from '../../src/model/duration.ts'
+import { parse } from 'yaml'
+import { parseDuration, type Duration } from '../../src/model/duration.ts'
 import { isKeptOut } from './docker-ignore.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
@@ -17,10 +18,23 @@ test.each(['docs/operate/deploy/Containerfile', 'docs/operate/deploy/sluice.serv
 
 test('the service has longer to stop than the app takes at most, and a user of its own', () => {
   const unit = read('docs/operate/deploy/sluice.service')
-  const most = parseDuration(DEFAULTS.shutdownTimeout, 'grace') + parseDuration(DEFAULTS.abortTimeout, 'afterAbort')
+  const most =
+    parseDuration(DEFAULTS.shutdownTimeout, 'shutdownTimeout') + parseDuration(DEFAULTS.abortTimeout, 'abortTimeout')
   expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1]) * 1_000).toBeGreaterThan(most)
   expect(unit).toMatch(/^DynamicUser=yes$/m)
   expect(unit).toMatch(/^AmbientCapabilities=CAP_NET_BIND_SERVICE$/m)
+})
+
+test('the composed app has longer to stop than it takes at most, and no secret has a default', () => {
+  const { services } = parse(read('docs/operate/deploy/compose.yaml')) as {
+    services: { app: { stop_grace_period: Duration; environment: Readonly<Record<string, string>> } }
+  }
+  const { app } = services
+  const most =
+    parseDuration(DEFAULTS.shutdownTimeout, 'shutdownTimeout') + parseDuration(DEFAULTS.abortTimeout, 'abortTimeout')
+  expect(parseDuration(app.stop_grace_period, 'stop_grace_period')).toBeGreaterThan(most)
+  expect(app.environment['SLUICE_STORE']).toContain('${POSTGRES_PASSWORD:?')
+  expect(app.environment['SLUICE_ENCRYPTION_KEY']).toMatch(/^\$\{SLUICE_ENCRYPTION_KEY:\?/)
 })
 
 test('the container runs as a user of its own', () => {

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { DEFAULTS, type SluiceOptions } from '../../src/index.ts'
 import { ERRORS } from '../../src/errors.ts'
 import { LANE_TRANSITIONS } from '../../src/model/lane-states.ts'
 import { createFieldRedactor } from '../../src/observe/log/fields.ts'
@@ -29,6 +30,35 @@ describe('documents', () => {
       for (const name of own) expect(await read('docs/errors.md'), file).toContain(`\`${name}\``)
     }
     expect(await read('docs/errors.md')).toContain('`AbortError`')
+  })
+
+  it('docs/options.md lists every option of an app, and no other', async () => {
+    const options = {
+      admin: true,
+      dashboard: true,
+      store: true,
+      clock: true,
+      lease: true,
+      heartbeat: true,
+      maxConcurrentRuns: true,
+      poll: true,
+      shutdownTimeout: true,
+      dedupe: true,
+      keep: true,
+      lateAfter: true,
+      log: true,
+      encryptionKey: true,
+      addressRate: true,
+      openMetrics: true,
+      traces: true,
+      delivery: true,
+      process: true,
+    } satisfies Record<keyof SluiceOptions, true>
+    const rows = [...(await read('docs/options.md')).matchAll(/^\| `(\w+)` .*\| (.*?) +\|$/gm)]
+    expect(rows.map(([, name = '']) => name).toSorted()).toEqual(Object.keys(options).toSorted())
+    const defaults: Readonly<Record<string, unknown>> = DEFAULTS
+    for (const [, name = '', told = ''] of rows)
+      if (/^`'.*'`$/.test(told)) expect([name, told]).toEqual([name, `\`'${String(defaults[name])}'\``])
   })
 
   it('docs/flows.md lists what the log hides, and the log hides it', async () => {

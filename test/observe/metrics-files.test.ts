@@ -107,6 +107,13 @@ describe('docs/operate', () => {
     expect(await exprOf('SluiceDeep')).toBe(`sum( max by (flow) (sluice_lanes{state="ready"}) ${unpaused} ) > 100`)
   })
 
+  it('panels over metrics of any Node.js process show only processes of Sluice', async () => {
+    const exprs = (await panels()).flatMap(({ targets }) => targets.map(({ expr }) => expr))
+    const ofAnyProcess = exprs.filter((expr) => /\b(?:process|nodejs)_/.test(expr))
+    expect(ofAnyProcess.length).toBeGreaterThan(0)
+    for (const expr of ofAnyProcess) expect(expr).toMatch(/ and on \(job, instance\) sluice_\w+$/)
+  })
+
   it('the panels of the dashboard do not overlap', async () => {
     const all = await panels()
     expect(new Set(all.map(({ id }) => id)).size).toBe(all.length)

@@ -76,6 +76,7 @@ async function sendAll(context: CommandContext, { count, server, signed }: SendO
   const { output: out, clock } = context
   const progress = count === 1 ? undefined : new Progress({ stream: out.stderr, clock, what: 'sent', total: count })
   const byStatus = new Map<number, number>()
+  const byKind = new Map<string, number>()
   let last: SendResponse | undefined
   for (let done = 1; done <= count; done++) {
     const request = signed()
@@ -83,12 +84,16 @@ async function sendAll(context: CommandContext, { count, server, signed }: SendO
     const sent = await post(request)
     if (typeof sent === 'string') return reportFailure(out, { kind: 'unreached', why: sent })
     byStatus.set(sent.status, (byStatus.get(sent.status) ?? 0) + 1)
+    for (const { kind } of parseEvents(sent.body)) byKind.set(kind, (byKind.get(kind) ?? 0) + 1)
     progress?.update(done)
     last = sent
     if (progress === undefined) printResponse(context, sent, await readNotes(sent, server))
   }
   progress?.end()
-  if (count > 1) printSummary(context, byStatus, last === undefined ? [] : await readNotes(last, server))
+  if (count > 1) {
+    const notes = last === undefined ? [] : await readNotes(last, server)
+    printSummary(context, { byStatus, byKind, notes })
+  }
   const refused = [...byStatus.keys()].filter((status) => status >= 300)
   if (refused.length === 0) return EXIT.done
   return refused.some((status) => status === 401 || status === 403) ? EXIT.refused : EXIT.failed
@@ -113,13 +118,18 @@ function printResponse(
   for (const note of notes) out.print(escapeText(note))
 }
 
-function printSummary(
-  { output: out }: CommandContext,
-  byStatus: ReadonlyMap<number, number>,
-  notes: readonly string[],
-): void {
-  if (out.asJson) return out.printJson({ ...Object.fromEntries(byStatus), notes })
+interface Summary {
+  readonly byStatus: ReadonlyMap<number, number>
+  /** How many events were stored, were duplicates, …; empty if the source responds in its own format. */
+  readonly byKind: ReadonlyMap<string, number>
+  readonly notes: readonly string[]
+}
+
+function printSummary({ output: out }: CommandContext, { byStatus, byKind, notes }: Summary): void {
+  if (out.asJson) return out.printJson({ ...Object.fromEntries(byStatus), events: Object.fromEntries(byKind), notes })
   for (const [status, n] of byStatus) out.print(`${status}: ${formatCount(n, 'request')}`)
+  for (const [kind, n] of byKind) out.print(`${escapeText(kind)}: ${formatCount(n, 'event')}`)
+  if (byKind.has('duplicate')) out.print('A duplicate has the id of an event that is stored: pass other --data.')
   for (const note of notes) out.print(`last request: ${escapeText(note)}`)
 }
 
@@ -128,7 +138,9 @@ const MAX_NOTED = 10
 
 /** Returns why flows did not take the events. If the server does not let the caller read events, there are no notes. */
 async function readNotes({ status, body }: SendResponse, server: HttpApiClient): Promise<readonly string[]> {
-  const ids = status < 300 ? parseEventIds(body).slice(0, MAX_NOTED) : []
+  const events = status < 300 ? parseEvents(body) : []
+  // For a duplicate, the first event is the stored one.
+  const ids = events.slice(0, MAX_NOTED).map(({ id, of = id }) => of)
   const answers = await Promise.all(ids.map((id) => server.call({ method: 'GET', path: toPath('v1/events', id) })))
   return answers.flatMap((answer) => {
     const note = answer.kind === 'done' ? (answer.value as { readonly note: string }).note : ''
@@ -137,16 +149,17 @@ async function readNotes({ status, body }: SendResponse, server: HttpApiClient):
 }
 
 interface AnsweredEvent {
-  readonly id?: unknown
-  readonly of?: unknown
+  readonly id: string
+  /** The id of the first event, for a duplicate. */
+  readonly of?: string
+  readonly kind: string
 }
 
-/** A source may respond in its own format. */
-function parseEventIds(body: string): readonly string[] {
+/** Returns no events if the source responds in its own format. */
+function parseEvents(body: string): readonly AnsweredEvent[] {
   try {
-    const { events = [] } = JSON.parse(body) as { readonly events?: readonly AnsweredEvent[] }
-    // For a duplicate, the first event is the stored one.
-    return events.flatMap(({ id, of = id }) => (typeof of === 'string' ? of : []))
+    const { events = [] } = JSON.parse(body) as { readonly events?: readonly Partial<AnsweredEvent>[] }
+    return events.filter((event): event is AnsweredEvent => event.id !== undefined && event.kind !== undefined)
   } catch {
     return []
   }
