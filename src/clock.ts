@@ -23,6 +23,8 @@ export interface Clock {
   after(delay: Millis, call: () => void): () => void
   /** Set for a virtual clock: a store that has a clock of its own then uses this one instead. */
   readonly isVirtual?: boolean
+  /** Registers work that takes real time, e.g. of another thread: the time of a virtual clock stands still meanwhile. */
+  track?<T>(work: Promise<T>): Promise<T>
 }
 
 // setTimeout fires at once when its delay does not fit in 31 bits.
@@ -77,6 +79,10 @@ export class SwappableClock implements Clock {
 
   after(delay: Millis, call: () => void): () => void {
     return this.#clock.after(delay, call)
+  }
+
+  track<T>(work: Promise<T>): Promise<T> {
+    return this.#clock.track?.(work) ?? work
   }
 }
 

@@ -10,6 +10,10 @@ const CATALOGUE = {
   NODE_TOO_OLD: { status: 500, fix: 'Install a newer Node.js: https://nodejs.org' },
   EVENT_INVALID: { status: 400, fix: 'Correct the field that the message names, then send the event again.' },
   ENDPOINT_INVALID: { status: 400, fix: 'Correct the field that the message names, then try again.' },
+  TRANSFORM_BUSY: {
+    status: 503,
+    fix: 'Try again shortly. If it persists, look for transformations that run out of time.',
+  },
   APP_STOPPED: { status: 503, fix: 'Make the call before stop(), or in another process.' },
   RUN_LOST: { status: 409, fix: 'End the handler: another process may be running the same work.' },
   LIMIT_TOO_SLOW: {

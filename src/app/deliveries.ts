@@ -19,6 +19,9 @@ import { purgeAnswers } from '../deliver/purge-answers.ts'
 import { Subscriptions } from '../deliver/subscriptions.ts'
 import type { BodyFunction } from '../deliver/forms/message.ts'
 import { createDeliverySchedule, type DeliverySchedule } from '../deliver/retry-schedule.ts'
+import type { ScriptThreads } from '../deliver/transform/threads.ts'
+import { TRANSFORM_ARGUMENTS, Transforms } from '../deliver/transform/transforms.ts'
+import { TransformVersions } from '../deliver/transform/versions.ts'
 import { createLimit, type LimitDependencies } from '../limit/limit.ts'
 import type { Duration } from '../model/duration.ts'
 import { parseDeliverySettings, type ResolvedDeliverySettings, type DeliverySettings } from '../deliver/options.ts'
@@ -106,6 +109,7 @@ export class Deliveries {
   readonly #deliveries = new Map<string, Pick<Flow, 'matches' | 'maxAttempts'>>()
   readonly #delivery: DeliveryDependencies
   #defaults: { readonly delivery?: string; readonly fields: EndpointDefaults } = { fields: {} }
+  #threads: Promise<ScriptThreads> | undefined
   #transport: Promise<Transport & { readonly close: () => Promise<void> }> | undefined
 
   constructor(deps: DeliveriesDependencies) {
@@ -128,24 +132,14 @@ export class Deliveries {
       atEndpointRate: this.#atEndpointRate,
       deadline: settings.deadline,
       userAgent: settings.userAgent,
+      transform: (message) => this.endpoints.transforms.apply(message),
       origin: settings.proof.kind === 'cloudevents' ? settings.proof.origin : undefined,
     }
     const defaults = (): EndpointDefaults => this.#defaults.fields
     const backlog = (this.backlog = new EndpointHistories({ ...deps, docs, subscriptions, lanes, deliveries }))
-    const shared = {
-      store,
-      now,
-      keyring,
-      settings,
-      docs,
-      subscriptions,
-      breakers,
-      histories,
-      sender,
-      lanes,
-      deliveries,
-    }
-    const parts = { ...shared, backlog }
+    const transforms = this.#createTransforms()
+    const stored = { store, now, keyring, settings, docs, subscriptions, breakers, histories }
+    const parts = { ...stored, sender, lanes, deliveries, backlog, transforms }
     this.endpoints = withArgumentChecks(new Endpoints({ ...parts, defaults }), 'endpoints', ENDPOINT_ARGUMENTS)
     const publish = (event: EventInput): Promise<unknown> => publisher.publish([event])
     const { count } = deps
@@ -264,6 +258,7 @@ export class Deliveries {
   async close(most: Millis): Promise<void> {
     await waitAtMost(this.#deps.clock, this.#histories.flush(), most)
     await (await this.#transport)?.close()
+    await (await this.#threads)?.close()
   }
 
   async #run(run: HandledRun, how: DeliveryPolicy): Promise<Ending> {
@@ -318,6 +313,14 @@ export class Deliveries {
     if (rate === null) return call()
     const limit = createLimit(ENDPOINT_LIMIT, { ...rate, maxWait: MAX_WAIT }, this.#deps.limits).per(id)
     return limit.run(call, signal === undefined ? {} : { signal })
+  }
+
+  #createTransforms(): Transforms {
+    const { store, clock, now } = this.#deps
+    const threads = (): Promise<ScriptThreads> =>
+      (this.#threads ??= import('../deliver/transform/threads.ts').then((module) => new module.ScriptThreads()))
+    const parts = { store, clock, now, docs: this.#docs, versions: new TransformVersions(store), threads }
+    return withArgumentChecks(new Transforms(parts), 'endpoints.transforms', TRANSFORM_ARGUMENTS)
   }
 
   #openTransport(): Promise<Transport> {

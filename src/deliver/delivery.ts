@@ -8,19 +8,13 @@ import type { AnyListener } from '../observe/emitter.ts'
 import type { BreakerStore } from './health/breaker-store.ts'
 import { PAUSED, type Endpoints } from './endpoints.ts'
 import type { HistoryStore } from './health/history-store.ts'
-import type { Endpoint, EndpointTarget } from './endpoint.ts'
+import type { Endpoint } from './endpoint.ts'
 import { isEndpointEvent, createEndpointEvent } from './endpoint-events.ts'
 import { decideOutcome, type DeliveryOutcome } from './outcome.ts'
 import type { PostResult } from './http/post.ts'
 import { RateLimitDeferred } from '../limit/run-context.ts'
 import { BodyError, type BodyFunction } from './forms/message.ts'
-import {
-  createMessages,
-  postMessage,
-  type BatchToSend,
-  type EventMessage,
-  type SendDependencies,
-} from './send-batch.ts'
+import { createNextMessage, postMessage, type MessageFailure, type SendDependencies } from './send-batch.ts'
 
 export interface DeliveryDependencies extends SendDependencies {
   readonly endpoints: Pick<Endpoints, 'findTarget'>
@@ -32,8 +26,8 @@ export interface DeliveryDependencies extends SendDependencies {
   readonly publish: (event: EventInput) => Promise<unknown>
 }
 
-/** `failed` is retried, `dead` is not, and `gone` disabled the endpoint. */
-type CountedOutcome = 'delivered' | 'partial' | 'failed' | 'dead' | 'gone' | 'own-failure'
+/** `failed` is retried, `dead` is not, `gone` disabled the endpoint, and `skipped` is a choice of its transformation. */
+type CountedOutcome = 'delivered' | 'skipped' | 'partial' | 'failed' | 'dead' | 'gone' | 'own-failure'
 
 export interface DeliveryBatch {
   readonly endpoint: string
@@ -115,8 +109,12 @@ async function deliverNext(deps: DeliveryDependencies, batch: DeliveryBatch): Pr
   if (target === undefined) return untried({ kind: 'removed' })
   const held = holdReason(target.endpoint)
   if (held !== undefined) return untried({ kind: 'held', reason: held })
-  const message = createFirstMessage(target, { type, events: batch.events, build })
-  if (message instanceof BodyError) return untried({ kind: 'unbuilt', reason: message.message })
+  const message = await createNextMessage(deps, target, { type, events: batch.events, build })
+  if ('error' in message) return unsent(deps, type, message)
+  if ('isSkipped' in message) {
+    deps.count(type, 'skipped')
+    return { result: { kind: 'delivered' }, tried: message.events.length }
+  }
   const admitted = await deps.breakers.admit(batch.endpoint, batch.run, deps.now())
   if (admitted.kind === 'wait') {
     if (admitted.until === undefined) return untried({ kind: 'held', reason: DISABLED })
@@ -143,15 +141,11 @@ async function deliverNext(deps: DeliveryDependencies, batch: DeliveryBatch): Pr
   return { result: outcome, tried }
 }
 
-function createFirstMessage(to: EndpointTarget, what: BatchToSend): EventMessage | BodyError {
-  try {
-    const [message] = createMessages(to, what)
-    if (message === undefined) throw new Error('A batch has at least one event.')
-    return message
-  } catch (error) {
-    if (error instanceof BodyError) return error
-    throw error
-  }
+/** A body function may work the next time; a transformation gets the same input each time and would fail again. */
+function unsent(deps: DeliveryDependencies, delivery: string, { events, error }: MessageFailure): NextDelivery {
+  if (error instanceof BodyError) return untried({ kind: 'unbuilt', reason: error.message })
+  deps.count(delivery, 'dead')
+  return { result: { kind: 'dead', reason: error.message }, tried: events.length }
 }
 
 function untried(result: DeliveryResult): NextDelivery {

@@ -132,6 +132,7 @@ export function toFields({
   createdAt: _at,
   active: _active,
   proof: _proof,
+  transform: _transform,
   sealed64: _sealed,
   headers: _headers,
   history: _history,
@@ -145,7 +146,13 @@ export function endpointNotFound(id: string): SluiceError {
 }
 
 /** For documents that an earlier version wrote. */
-const LEGACY_DEFAULTS = { rate: null, where: null, disableAfter: DISABLE_AFTER, proof: 'none' } as const
+const LEGACY_DEFAULTS = {
+  rate: null,
+  where: null,
+  disableAfter: DISABLE_AFTER,
+  proof: 'none',
+  transform: null,
+} as const
 
 function parseEndpoint(doc: Doc): EndpointDoc {
   return { ...LEGACY_DEFAULTS, ...(parseDoc(doc) as EndpointDoc) }

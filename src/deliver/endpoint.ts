@@ -52,6 +52,8 @@ export interface Endpoint extends Omit<EndpointFields, 'headers'> {
   readonly proof: 'none' | 'pending' | 'proven'
   /** Present until the endpoint has got its history. Live events wait behind it. */
   readonly history?: EndpointHistory
+  /** The version of its transformation; null for none. */
+  readonly transform: number | null
 }
 
 interface EndpointHistory {

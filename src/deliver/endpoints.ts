@@ -31,6 +31,7 @@ import type { SendDependencies } from './send-batch.ts'
 import { activeSecrets, firstSecret, newSecret, rotateSecrets, type RotateSecretOptions } from './secrets.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { sendTestEvent, type TestResult } from './test-event.ts'
+import type { Transforms } from './transform/transforms.ts'
 
 export interface EndpointsDependencies {
   readonly store: () => Promise<Store>
@@ -44,6 +45,7 @@ export interface EndpointsDependencies {
   readonly histories: HistoryStore
   readonly sender: SendDependencies
   readonly lanes: SteerableLanes
+  readonly transforms: Transforms
   /** The deliveries by name, with their maximum number of attempts. */
   readonly deliveries: DeliveriesQuery['deliveries']
   /** For fields that a registration leaves out. */
@@ -84,6 +86,8 @@ export interface EndpointWithHealth extends Endpoint {
 const MAX_ENDPOINTS = 10_000
 
 export class Endpoints {
+  /** The code of subscribers that changes what their endpoints get. */
+  readonly transforms: Transforms
   readonly #deps: EndpointsDependencies
   readonly #tokens: EndpointTokens
   readonly #prover: EndpointProver
@@ -92,6 +96,7 @@ export class Endpoints {
 
   constructor(deps: EndpointsDependencies) {
     this.#deps = deps
+    this.transforms = deps.transforms
     this.#tokens = new EndpointTokens(deps.store)
     this.#prover = new EndpointProver({ docs: deps.docs, proof: deps.settings.proof, sender: deps.sender })
   }
@@ -121,7 +126,7 @@ export class Endpoints {
     const { isRequired } = this.#prover
     const proof = isRequired ? 'pending' : 'none'
     const history = from === undefined ? {} : { history: { from, replay: `history-${id}` } }
-    const endpoint = { id, ...fields, createdAt: now, active, proof, ...history } as const
+    const endpoint = { id, ...fields, createdAt: now, active, proof, transform: null, ...history } as const
     const kept = this.#encrypt(endpoint, { secrets: firstSecret(secret, now), headers: fields.headers })
     await docs.add(kept, { who: by, what: `added endpoint ${id}` })
     if (isRequired) return { ...(await this.prove(id, by)), secret }
@@ -233,6 +238,7 @@ export class Endpoints {
     await breakers.forget(id)
     await histories.forget(id)
     await this.#tokens.forget(id)
+    await this.transforms.forget(id)
     return { dropped }
   }
 

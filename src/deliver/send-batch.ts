@@ -1,16 +1,17 @@
-// `createMessages` turns a batch into messages, and `postMessage` signs and posts one of them at the rate of its endpoint.
+// `createNextMessage` turns the events of a batch into a message, and `postMessage` signs and posts it at the rate of its endpoint.
 import { hash } from 'node:crypto'
 import type { Clock, Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { GuardRules } from './http/addresses.ts'
-import { createContent, type BodyFunction } from './forms/message.ts'
+import { BodyError, createContent, type BodyFunction } from './forms/message.ts'
 import { isSingleEventForm } from './forms/form.ts'
 import type { Endpoint, EndpointTarget } from './endpoint.ts'
 import { responseBudget } from './outcome.ts'
 import type { HeaderMap } from './http/headers.ts'
 import type { post, PostResult, PostDependencies, PostRequest } from './http/post.ts'
 import { createSignatureHeaders } from './signing.ts'
+import { TransformError, type Transforms } from './transform/transforms.ts'
 
 export interface SendDependencies {
   readonly clock: Clock
@@ -22,6 +23,8 @@ export interface SendDependencies {
   readonly deadline: Millis
   readonly userAgent: string
   readonly atEndpointRate: EndpointRateGate
+  /** Runs the transformation of the endpoint, if it has one. */
+  readonly transform: Transforms['apply']
   /** The host name of this app, if `proof` is `cloudevents`. */
   readonly origin: string | undefined
 }
@@ -46,18 +49,36 @@ export interface BatchToSend {
 
 /** `EventMessage` is one POST with events of a batch. */
 export interface EventMessage extends Omit<MessageToSend, 'signal'> {
+  /** As they were stored, whatever a transformation made of them. */
   readonly events: readonly FlowEvent[]
 }
 
-/** `createMessages` yields one message, or one for each event where the form of the endpoint holds a single one. */
-export function* createMessages(to: EndpointTarget, { type, events, build }: BatchToSend): Generator<EventMessage> {
-  const { endpoint, secrets } = to
-  const isSplit = build === undefined && isSingleEventForm(endpoint.form)
-  for (const some of isSplit ? events.map((event) => [event]) : [events]) {
-    const ids = some.map((event) => event.id)
-    const id = batchId(endpoint.id, type, ids)
-    const content = createContent({ endpoint, secret: secrets[0] ?? '', id, type, events: some, build })
-    yield { id, events: some, ...content, maxResponseBytes: responseBudget(ids) }
+/** `SkippedMessage` is not posted, because the transformation of the endpoint returned nothing for its events. */
+export type SkippedMessage = Pick<EventMessage, 'events'> & { readonly isSkipped: true }
+
+/** `MessageFailure` is a message that cannot be built, by the fault of the body function or of the transformation. */
+export type MessageFailure = Pick<EventMessage, 'events'> & { readonly error: BodyError | TransformError }
+
+/** `createNextMessage` takes all events, or the first one where the form of the endpoint holds a single one. */
+export async function createNextMessage(
+  { transform }: Pick<SendDependencies, 'transform'>,
+  { endpoint, secrets }: EndpointTarget,
+  { type, events: all, build }: BatchToSend,
+): Promise<EventMessage | SkippedMessage | MessageFailure> {
+  const events = build === undefined && isSingleEventForm(endpoint.form) ? all.slice(0, 1) : all
+  const ids = events.map((event) => event.id)
+  const id = batchId(endpoint.id, type, ids)
+  try {
+    const made = await transform({ endpoint, id, type, events })
+    if (made.kind === 'skipped') return { events, isSkipped: true }
+    const content =
+      made.kind === 'body'
+        ? made.content
+        : createContent({ endpoint, secret: secrets[0] ?? '', id, type, events: made.events, build })
+    return { id, events, ...content, maxResponseBytes: responseBudget(ids) }
+  } catch (error) {
+    if (error instanceof BodyError || error instanceof TransformError) return { events, error }
+    throw error
   }
 }
 

@@ -7,7 +7,7 @@ import { FlowEvent } from '../model/flow-event.ts'
 import type { EndpointTarget } from './endpoint.ts'
 import { cleanText } from './health/history.ts'
 import { decideOutcome } from './outcome.ts'
-import { createMessages, postMessage, withinDeadline, type SendDependencies } from './send-batch.ts'
+import { createNextMessage, postMessage, withinDeadline, type SendDependencies } from './send-batch.ts'
 
 export interface TestResult {
   /** The id of the test event. */
@@ -23,6 +23,7 @@ export interface TestResult {
 }
 
 const TYPE = 'endpoint.test'
+const SKIPPED = 'The transformation of the endpoint skips the test event.'
 
 /** `data` is the data of the test event, e.g. a sample of what the endpoint will get. */
 export async function sendTestEvent(deps: SendDependencies, to: EndpointTarget, data?: object): Promise<TestResult> {
@@ -31,8 +32,9 @@ export async function sendTestEvent(deps: SendDependencies, to: EndpointTarget, 
   const body = toBodyBytes({ type: TYPE, data: data ?? { endpoint, text: 'This is a test: nothing has happened.' } })
   const named = { id: newEventId(now), source: 'sluice', type: TYPE, time: now, tenant, subject: endpoint }
   const event = new FlowEvent({ ...named, attributes: '', body })
-  const [message] = [...createMessages(to, { type: TYPE, events: [event] })]
-  if (message === undefined) throw new Error('One event makes one message.')
+  const message = await createNextMessage(deps, to, { type: TYPE, events: [event] })
+  if ('isSkipped' in message) return undelivered(event, SKIPPED)
+  if ('error' in message) return undelivered(event, message.error.message)
   const posted = await withinDeadline(deps, (some) => postMessage(some, to, message))
   const outcome = decideOutcome(posted, [event.id], now)
   return {
@@ -42,4 +44,8 @@ export async function sendTestEvent(deps: SendDependencies, to: EndpointTarget, 
     ...(posted.kind === 'answered' && { status: posted.status, answer: cleanText(posted.body.toString()) }),
     error: 'reason' in outcome ? outcome.reason : '',
   }
+}
+
+function undelivered({ id }: FlowEvent, error: string): TestResult {
+  return { event: id, delivered: false, ms: 0, error }
 }

@@ -12,7 +12,15 @@ import {
 } from './event.ts'
 import { nameOf, type TypedEvent } from './typed-event.ts'
 
-let toView: (event: FlowEvent, definition: TypedEvent) => FlowEvent
+let toView: (event: FlowEvent, definition: TypedEvent | undefined, changed?: EventContent) => FlowEvent
+
+/** `EventContent` is what a transformation may change of an event. */
+export interface EventContent {
+  readonly type: string
+  /** '' for none. */
+  readonly subject: string
+  readonly body?: Uint8Array
+}
 
 type EventFields = Omit<Event, 'arrived'> & { readonly arrived?: Millis }
 
@@ -46,9 +54,9 @@ export class FlowEvent<Data = unknown, Type extends string = string> {
   }
 
   static {
-    toView = (event, definition) => {
+    toView = (event, definition, changed) => {
       const { id, source, type, time, tenant = '', subject = '', arrived, body } = event
-      const fields = { id, source, type, time, tenant, subject, body, attributes: event.#attributes }
+      const fields = { id, source, type, time, tenant, subject, body, attributes: event.#attributes, ...changed }
       return new FlowEvent(arrived === undefined ? fields : { ...fields, arrived }, definition)
     }
   }
@@ -113,4 +121,9 @@ export class FlowEvent<Data = unknown, Type extends string = string> {
 /** `toTypedEvent` returns the event with the data of its definition. */
 export function toTypedEvent(event: FlowEvent, definition: TypedEvent): FlowEvent {
   return toView(event, definition)
+}
+
+/** `withContent` returns the event with another type, subject or body. */
+export function withContent(event: FlowEvent, changed: EventContent): FlowEvent {
+  return toView(event, undefined, changed)
 }

@@ -54,8 +54,20 @@ export class VirtualClock implements Clock {
       get: (target, name): unknown => {
         const member: unknown = Reflect.get(target, name)
         if (typeof member !== 'function') return member
-        return (...args: unknown[]): unknown => this.#count(Reflect.apply(member, target, args))
+        return (...args: unknown[]): unknown => {
+          const result: unknown = Reflect.apply(member, target, args)
+          return result instanceof Promise ? this.track(result) : result
+        }
       },
+    })
+  }
+
+  /** Time stands still until the work has settled. */
+  track<T>(work: Promise<T>): Promise<T> {
+    this.#pending++
+    return work.finally(() => {
+      this.#pending--
+      this.#settledCalls++
     })
   }
 
@@ -67,15 +79,6 @@ export class VirtualClock implements Clock {
   /** The time of the next timer, on the monotonic clock. */
   next(): Millis | undefined {
     return this.#next(Infinity)?.at
-  }
-
-  #count(result: unknown): unknown {
-    if (!(result instanceof Promise)) return result
-    this.#pending++
-    return result.finally(() => {
-      this.#pending--
-      this.#settledCalls++
-    })
   }
 
   #pass(by: Millis): void {

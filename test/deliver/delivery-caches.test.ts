@@ -41,6 +41,7 @@ function endpoint(id: string): Parameters<EndpointDocs['add']>[0] {
     createdAt: 0,
     active: true,
     proof: 'none',
+    transform: null,
     sealed64: '',
   }
 }

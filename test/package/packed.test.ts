@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (file: string): string => readFileSync(`${root}/${file}`, 'utf8')
 
 /** Files whose names are computed when they are loaded. */
-const THREADS = ['dist/store/sqlite/write-back-thread.js']
+const THREADS = ['dist/store/sqlite/write-back-thread.js', 'dist/deliver/transform/thread.js']
 
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>

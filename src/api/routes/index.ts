@@ -11,6 +11,7 @@ import { sources } from './sources.ts'
 import { alerts, stats, store } from './stats.ts'
 import { status } from './status.ts'
 import { subscribers } from './subscribers.ts'
+import { transforms } from './transforms.ts'
 
 export const ROUTES: readonly ApiRoute[] = [
   ...events,
@@ -26,6 +27,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...status,
   ...purge,
   ...subscribers,
+  ...transforms,
   ...keys,
   ...encryption,
   ...alerts,

@@ -70,6 +70,7 @@ const BASE_SUBSCRIBER = z.strictObject({
     .strictObject({ from: timestamp, replay: z.string().meta({ description: 'The replay that sends it.' }) })
     .optional()
     .meta({ description: 'Present until the endpoint has got its history. Its live events wait behind it.' }),
+  transform: z.int().nullable().meta({ description: 'The version of its transformation; null for none.' }),
 })
 const proofError = z.string().optional().meta({ description: 'Why the endpoint is not proven.' })
 const HEALTH = z.strictObject({

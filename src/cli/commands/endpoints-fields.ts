@@ -102,6 +102,7 @@ function readLines(file: string): readonly string[] {
     .filter((line) => line.trim() !== '')
 }
 
-function readText(file: string): string {
+/** `readText` reads a file, or standard input for `-`. */
+export function readText(file: string): string {
   return readFileSync(file === '-' ? 0 : file, 'utf8')
 }

@@ -14,6 +14,7 @@ import {
 } from '../command.ts'
 import { formatCount, escapeText, formatTime, type Field } from '../output.ts'
 import { endpointActionCommands, endpointPath, ENDPOINTS_PATH } from './endpoint-actions.ts'
+import { endpointTransformCommands } from './endpoint-transform.ts'
 import { ENDPOINT_OPTIONS, parseEndpointOptions, SECRET_FILE_OPTION, readSecret } from './endpoints-fields.ts'
 
 interface Secret {
@@ -158,6 +159,7 @@ export const endpoints: readonly Command[] = [
       ),
   },
   ...endpointActionCommands,
+  ...endpointTransformCommands,
 ]
 
 function describeState({ active, proof }: EndpointWithHealth): string {
@@ -177,6 +179,7 @@ function toFields(it: EndpointWithHealth): readonly Field[] {
     ['is', describeState(it)],
     ['signing', Object.values(signing).filter(Boolean).join(':')],
     ['form', formatForm(it.form)],
+    ['transformation', it.transform === null ? undefined : `version ${it.transform}`],
     ['headers', nonEmpty(it.headers.join(' '))],
     ['rate', rate === null ? undefined : `${rate.rate} in ${rate.per}`],
     ['disabled after', it.disableAfter === null ? 'never' : String(it.disableAfter)],
