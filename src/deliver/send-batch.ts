@@ -11,7 +11,8 @@ import { responseBudget } from './outcome.ts'
 import type { HeaderMap } from './http/headers.ts'
 import type { post, PostResult, PostDependencies, PostRequest } from './http/post.ts'
 import { createSignatureHeaders } from './signing.ts'
-import { TransformError, type Transforms } from './transform/transforms.ts'
+import { TransformError } from './transform/output.ts'
+import type { Transforms } from './transform/transforms.ts'
 
 export interface SendDependencies {
   readonly clock: Clock

@@ -14,8 +14,7 @@ const version = z.int().min(1).meta({ description: 'Versions count from 1.' })
 const VERSION = z.strictObject({ version: z.int(), at: timestamp, by: z.string(), code: z.string() })
 
 const TRANSFORM = z.strictObject({
-  version: z.int().nullable().meta({ description: 'The version that is used; null for none.' }),
-  code: z.string().nullable(),
+  current: VERSION.optional().meta({ description: 'The version that is used. Missing if there is none.' }),
   versions: z.array(VERSION).meta({ description: 'The last ten versions, newest first.' }),
 })
 
@@ -60,7 +59,7 @@ export const transforms: readonly ApiRoute[] = withTag('subscribers', [
     name: 'setTransform',
     summary: 'Sets the transformation of an endpoint as a new version, from `code` or from an earlier `version`.',
     params: ID_PARAMS,
-    body: z.union([z.strictObject({ code }), z.strictObject({ version })]),
+    body: z.strictObject({ code: code.exactOptional(), version: version.exactOptional() }),
     response: VERSION,
     auditText: 'in its commit',
     handle: (app, { params, body, actor: who }) => app.endpoints.transforms.set(params.id, body, who),

@@ -26,7 +26,7 @@ export const endpointTransformCommands: readonly Command[] = [
     options: textOptions({ version: `${VERSION_OPTION}; default the one that is used` }),
     run: (context) =>
       callAndPrint(context, { method: 'GET', path: endpointPath(context, 'transform') }, (it: EndpointTransform) => {
-        const wanted = Number(context.args.text('version') ?? it.version)
+        const wanted = Number(context.args.text('version') ?? it.current?.version)
         const shown = it.versions.find(({ version }) => version === wanted)
         if (shown === undefined) return context.output.note('There is no such transformation.')
         context.output.print(escapeLines(shown.code))
@@ -42,7 +42,7 @@ export const endpointTransformCommands: readonly Command[] = [
         context.output.table<TransformVersion>(
           [
             'version',
-            { title: 'is', cell: ({ version }) => (version === it.version ? 'used' : '') },
+            { title: 'is', cell: ({ version }) => (version === it.current?.version ? 'used' : '') },
             { title: 'at', cell: ({ at }) => formatTime(at) },
             'by',
             { title: 'bytes', cell: ({ code }) => Buffer.byteLength(code) },

@@ -12,9 +12,13 @@ export type TransformedMessage =
   | { readonly kind: 'events'; readonly events: readonly FlowEvent[] }
   | { readonly kind: 'body'; readonly content: MessageContent }
 
-/** `OutputError` names the part of the output that is invalid, and its rule. */
-export class OutputError extends Error {
-  override readonly name = 'OutputError'
+/** `TransformError` makes the message a dead letter. The same code would fail again, so there is no retry. */
+export class TransformError extends Error {
+  override readonly name = 'TransformError'
+
+  constructor(what: string, line?: number) {
+    super(`transform-failed: ${what}${line === undefined ? '' : ` (line ${line})`}`)
+  }
 }
 
 /** What a script may not change, because the subscriber and Sluice know the event by it. */
@@ -37,10 +41,11 @@ export function parseOutput(output: string | undefined, events: readonly FlowEve
   if (output === undefined) return { kind: 'skipped' }
   const value: unknown = JSON.parse(output)
   if (Array.isArray(value)) return parseEvents(value, events)
-  if (typeof value !== 'object' || value === null) throw new OutputError(`It ${RULE}; it returned a ${typeof value}.`)
+  if (typeof value !== 'object' || value === null)
+    throw new TransformError(`It ${RULE}; it returned a ${typeof value}.`)
   const names = Object.keys(value)
   if (!Object.hasOwn(value, 'body') || names.some((name) => !BODY_MEMBERS.has(name))) {
-    throw new OutputError(`It ${RULE}; it returned an object with ${names.slice(0, 10).join(', ') || 'no members'}.`)
+    throw new TransformError(`It ${RULE}; it returned an object with ${names.slice(0, 10).join(', ') || 'no members'}.`)
   }
   return { kind: 'body', content: parseBody(value as { readonly body: unknown; readonly contentType?: unknown }) }
 }
@@ -50,7 +55,7 @@ function parseBody({ body, contentType }: { readonly body: unknown; readonly con
   const isText = typeof body === 'string'
   const type = contentType ?? (isText ? 'text/plain; charset=utf-8' : 'application/json')
   if (typeof type !== 'string' || type === '' || type.length > 200 || !isHeaderText(type)) {
-    throw new OutputError("contentType must be a media type, e.g. 'text/xml'.")
+    throw new TransformError("contentType must be a media type, e.g. 'text/xml'.")
   }
   return { headers: { 'content-type': type }, body: Buffer.from(isText ? body : JSON.stringify(body)) }
 }
@@ -61,12 +66,12 @@ function parseEvents(list: readonly unknown[], events: readonly FlowEvent[]): Tr
   const changed = list.map((given, at) => {
     const where = `events[${at}]`
     if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-      throw new OutputError(`${where} must be an event.`)
+      throw new TransformError(`${where} must be an event.`)
     }
     const { id } = given as { readonly id?: unknown }
     const event = typeof id === 'string' ? left.get(id) : undefined
     if (typeof id !== 'string' || event === undefined) {
-      throw new OutputError(`${where}.id must be the id of an event of this batch, and name each event once.`)
+      throw new TransformError(`${where}.id must be the id of an event of this batch, and name each event once.`)
     }
     left.delete(id)
     return changeEvent(event, given as Readonly<Record<string, unknown>>, where)
@@ -78,20 +83,20 @@ function parseEvents(list: readonly unknown[], events: readonly FlowEvent[]): Tr
 function changeEvent(event: FlowEvent, given: Readonly<Record<string, unknown>>, where: string): FlowEvent {
   const known = toAttributes(event)
   for (const name of FIXED) {
-    if (name in given && given[name] !== known[name]) throw new OutputError(`${where}.${name} cannot be changed.`)
+    if (name in given && given[name] !== known[name]) throw new TransformError(`${where}.${name} cannot be changed.`)
   }
   const { type = event.type, subject = event.subject ?? '', data } = given
   for (const [name, value] of Object.entries({ type, subject })) {
     const most = TEXT_MAX[name as keyof typeof TEXT_MAX]
     const isValid = typeof value === 'string' && value.isWellFormed() && value.length <= most
     if (!isValid || (name === 'type' && value === '')) {
-      throw new OutputError(`${where}.${name} must be a text of at most ${most} characters.`)
+      throw new TransformError(`${where}.${name} must be a text of at most ${most} characters.`)
     }
   }
   const content = { type: type as string, subject: subject as string }
   if (data === undefined || JSON.stringify(data) === JSON.stringify(parseData(event.body)))
     return withContent(event, content)
   const body = Buffer.from(JSON.stringify(data))
-  if (isTooDeep(body)) throw new OutputError(`${where}.data must be nested no deeper than ${MAX_JSON_DEPTH}.`)
+  if (isTooDeep(body)) throw new TransformError(`${where}.data must be nested no deeper than ${MAX_JSON_DEPTH}.`)
   return withContent(event, { ...content, body })
 }

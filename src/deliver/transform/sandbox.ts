@@ -118,19 +118,16 @@ async function loadFunction(vm: QuickJS, code: string): Promise<JSValueHandle | 
   const settled = vm.resolvePromise(loading)
   vm.executePendingJobs()
   const loaded = await settled
-  if ('error' in loaded) throw new ModuleError(vm, loaded.error)
+  if ('error' in loaded) {
+    const { error } = loaded
+    if (!error.isError) return 'The code threw outside of its function.'
+    // Thrown again in the sandbox, because only it can tell what was thrown.
+    vm.callFunction(vm.evalCode('(error) => { throw error }', 'sluice'), vm.undefined, error)
+    throw new Error('The call above throws.')
+  }
   const given = loaded.value.getProp('default')
   if (given.isFunction) return given
   return 'The code has no default export that is a function. Write export default function (events) { … }.'
-}
-
-/** What the code of a module threw outside of its function. */
-class ModuleError extends Error {
-  constructor(vm: QuickJS, thrown: JSValueHandle) {
-    super(thrown.isError ? thrown.getProp('message').toString() : String(vm.dump(thrown)))
-    this.name = thrown.isError ? thrown.getProp('name').toString() : 'Error'
-    this.stack = thrown.isError ? thrown.getProp('stack').toString() : ''
-  }
 }
 
 /** `explain` may run code of the script once more, e.g. the getter of a message. The interrupt handler still watches. */
@@ -142,7 +139,7 @@ function explain(error: unknown, broken: ScriptFailure['why'] | undefined, limit
   if (broken === 'memory' || (name === 'InternalError' && message === 'out of memory')) {
     return { why: 'memory', message: `It used more than ${limits.memory / 1_024 / 1_024} MB of memory.`, ...line }
   }
-  const isOurs = !(error instanceof JSException) && !(error instanceof ModuleError)
+  const isOurs = !(error instanceof JSException)
   if (isOurs && error instanceof WebAssembly.RuntimeError) return { why: 'crashed', message: 'It broke its sandbox.' }
   const text = isOurs && name === 'Error' ? message : `${name}: ${message}`
   return { why: 'threw', message: text.slice(0, MESSAGE_LENGTH), ...line }

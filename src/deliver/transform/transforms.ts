@@ -11,7 +11,7 @@ import type { ArgumentShapes } from '../../validate/options.ts'
 import { createContent } from '../forms/message.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { toEndpoint, type EndpointDocs } from '../endpoint-docs.ts'
-import { OutputError, parseOutput, toInput, type TransformedMessage } from './output.ts'
+import { parseOutput, toInput, TransformError, type TransformedMessage } from './output.ts'
 import type { ScriptFailure, ScriptResult } from './script.ts'
 import type { ScriptThreads } from './threads.ts'
 import { findVersion, type TransformVersion, type TransformVersions } from './versions.ts'
@@ -26,14 +26,15 @@ export interface TransformsDependencies {
   readonly threads: () => Promise<ScriptThreads>
 }
 
-/** The code, or the version whose code is set again. */
-export type NewTransform = { readonly code: string } | { readonly version: number }
+/** The code, or the version whose code is set again: exactly one of them. */
+export interface NewTransform {
+  readonly code?: string
+  readonly version?: number
+}
 
 export interface EndpointTransform {
-  /** The version that is used; null for none. */
-  readonly version: number | null
-  /** The code of that version; null for none. */
-  readonly code: string | null
+  /** The version that is used. Missing if there is none. */
+  readonly current?: TransformVersion
   /** The kept versions, newest first. */
   readonly versions: readonly TransformVersion[]
 }
@@ -74,11 +75,6 @@ export interface MessageToTransform {
   readonly events: readonly FlowEvent[]
 }
 
-/** `TransformError` makes the message a dead letter. The same code would fail again, so there is no retry. */
-export class TransformError extends Error {
-  override readonly name = 'TransformError'
-}
-
 const CODE_BYTES_MAX = 65_536
 const INPUT_BYTES_MAX = 8 * 1_024 * 1_024
 const OUTPUT_BYTES_MAX = 8 * 1_024 * 1_024
@@ -99,8 +95,12 @@ export class Transforms {
   async set(id: string, given: NewTransform, by = ''): Promise<TransformVersion> {
     const { docs, versions } = this.#deps
     await docs.get(id)
+    const { code: text, version } = given
+    if ((text === undefined) === (version === undefined)) {
+      throw new SluiceError('ENDPOINT_INVALID', 'transform: must have either code or version. Nothing was stored.')
+    }
     const code =
-      'code' in given ? await this.#check(id, given.code) : findVersion(await versions.list(id), given.version).code
+      version === undefined ? await this.#check(id, text) : findVersion(await versions.list(id), version).code
     const made = await versions.add(id, code, by)
     const what = `set the transformation of endpoint ${id} to version ${made.version}`
     await docs.change(id, { who: by, what }, (kept) => ({ ...kept, transform: made.version }))
@@ -110,7 +110,8 @@ export class Transforms {
   async get(id: string): Promise<EndpointTransform> {
     const { transform: version } = await this.#deps.docs.get(id)
     const versions = (await this.#deps.versions.list(id)).toReversed()
-    return { version, code: versions.find((one) => one.version === version)?.code ?? null, versions }
+    const current = versions.find((one) => one.version === version)
+    return { ...(current !== undefined && { current }), versions }
   }
 
   /** `remove` keeps the versions, so that one can be set again. */
@@ -130,14 +131,14 @@ export class Transforms {
     const message = { endpoint, id: 'msg_test', type: 'test', events: [event] }
     const { output, failure, console, ms } = await this.#run(message, code)
     const seen = { input: [JSON.parse(toInput(event)) as unknown], console, ms: Math.round(ms * 10) / 10 }
-    if (failure !== undefined) return { ...seen, error: describe(failure), ...toLine(failure) }
+    if (failure !== undefined) return { ...seen, error: toError(failure).message, ...toLine(failure) }
     const returned: unknown = output === undefined ? null : JSON.parse(output)
     try {
       const made = applyForm(message, parseOutput(output, message.events))
       return { ...seen, output: returned, ...made, error: '' }
     } catch (error) {
-      if (!(error instanceof OutputError)) throw error
-      return { ...seen, output: returned, error: describe({ why: 'threw', message: error.message }) }
+      if (!(error instanceof TransformError)) throw error
+      return { ...seen, output: returned, error: error.message }
     }
   }
 
@@ -147,13 +148,8 @@ export class Transforms {
     if (endpoint.transform === null) return { kind: 'events', events }
     const code = await this.#deps.versions.readCode(endpoint.id, endpoint.transform)
     const { output, failure } = await this.#run(message, code)
-    if (failure !== undefined) throw new TransformError(describe(failure))
-    try {
-      return parseOutput(output, events)
-    } catch (error) {
-      if (!(error instanceof OutputError)) throw error
-      throw new TransformError(describe({ why: 'threw', message: error.message }))
-    }
+    if (failure !== undefined) throw toError(failure)
+    return parseOutput(output, events)
   }
 
   forget(id: string): Promise<void> {
@@ -182,7 +178,10 @@ export class Transforms {
   async #check(id: string, code: unknown): Promise<string> {
     const checked = assertCode(code)
     const { failure } = await this.#call(id, { code: checked, time: this.#deps.now(), seed: 0 })
-    if (failure !== undefined) throw invalidTransform(`does not load: ${withLine(failure)}`)
+    if (failure !== undefined)
+      throw invalidTransform(
+        `does not load: ${failure.message}${failure.line === undefined ? '' : ` (line ${failure.line})`}.`,
+      )
     return checked
   }
 
@@ -253,12 +252,8 @@ function applyForm(
   return { body: body.toString().slice(0, SHOWN_MAX), contentType: headers['content-type'] ?? '' }
 }
 
-function describe(failure: ScriptFailure): string {
-  return `transform-failed: ${withLine(failure)}`
-}
-
-function withLine({ message, line }: ScriptFailure): string {
-  return line === undefined ? message : `${message} (line ${line})`
+function toError({ message, line }: ScriptFailure): TransformError {
+  return new TransformError(message, line)
 }
 
 function toLine({ line }: ScriptFailure): { readonly line?: number } {
