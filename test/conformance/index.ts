@@ -28,6 +28,7 @@ import { order } from './order.ts'
 import { passedDeadlines } from './passed-deadlines.ts'
 import { pauses } from './pauses.ts'
 import { payloads } from './payloads.ts'
+import { placedEvents } from './placed-events.ts'
 import { permits } from './permits.ts'
 import { pressure } from './pressure.ts'
 import { publishedEvents } from './published.ts'
@@ -91,6 +92,7 @@ const suites: Readonly<Record<string, Suite>> = {
   pauses,
   payloads: payloads,
   records,
+  placedEvents,
   docs,
   figures: stats,
   'atomic items': atomicItems,

@@ -173,6 +173,8 @@ export interface RecordFilter {
   readonly subject?: string
   readonly flow?: string
   readonly lane?: LaneId
+  /** For events, with `lane`: those that wait in the lane now, or those of its run, among the first 1,000 of each. */
+  readonly placed?: 'waiting' | 'run'
   readonly from?: Millis
   readonly to?: Millis
 }
@@ -185,6 +187,9 @@ export interface FindCall<K extends RecordKind> {
   readonly n: number
   readonly oldestFirst?: boolean
 }
+
+/** `MAX_PLACED` is the number of waiting events, and of events of the run, that the filter `placed` covers. */
+export const MAX_PLACED = 1_000
 
 /** `isCursor` returns whether a text can be the `next` of a page; '' asks for the first page. */
 export function isCursor(text: string): boolean {

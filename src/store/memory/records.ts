@@ -14,6 +14,7 @@ import {
   type ResolveEventIds,
   type TableStats,
 } from '../core/tables.ts'
+import { MAX_PLACED } from '../contract/records.ts'
 import { parseRunNumber } from '../core/commit-context.ts'
 import type { MemoryTables } from './store.ts'
 
@@ -45,8 +46,11 @@ export class MemoryRecords implements RecordQueries {
     const all: readonly OrderedRecord<RecordTypes[K]>[] = this.#all[kind]()
     const direction = oldestFirst ? 1 : -1
     const isBehind = (order: number): boolean => cursor === '' || direction * (order - Number(cursor)) > 0
+    const { placed, ...others } = filter
+    const inLane = placed === undefined ? undefined : this.#findPlaced(filter.lane, placed)
+    const isWanted = (order: number): boolean => inLane === undefined || (kind === 'events' && inLane.has(order))
     const matching = all
-      .filter(([order, record]) => isBehind(order) && this.#matches(record, filter))
+      .filter(([order, record]) => isBehind(order) && isWanted(order) && this.#matches(record, others))
       .toSorted(([one], [other]) => direction * (one - other))
     const shown = matching.slice(0, n)
     const next = matching.length > n ? String(shown.at(-1)?.[0]) : undefined
@@ -104,6 +108,22 @@ export class MemoryRecords implements RecordQueries {
     )
   }
 
+  /** `#findPlaced` returns the numbers of the events that are in the lane now. */
+  #findPlaced(id: string | undefined, placed: 'waiting' | 'run'): ReadonlySet<number> {
+    const { lanes, placements, deadLetters } = this.#tables
+    const lane = id === undefined ? undefined : lanes.get(id)
+    const run = lane?.run
+    const isOfDeadLetter = run?.letter === true
+    if (isOfDeadLetter && placed === 'run') return toPlaced(deadLetters.all.get(run.id)?.placements ?? [])
+    if (lane === undefined) return new Set()
+    const found = ([0, 1] as const).map((rank) => {
+      const upto = run !== undefined && !isOfDeadLetter && run.rank === rank ? run.upto : -1
+      const all = placements.findFirst(lane, rank, Infinity)
+      return toPlaced(all.filter(({ pos }) => pos <= upto === (placed === 'run')))
+    })
+    return new Set(found.flatMap((events) => [...events]))
+  }
+
   #findSubjects(record: RecordTypes[RecordKind]): readonly string[] {
     if ('subject' in record) return [record.subject]
     const ids = 'blocks' in record && 'events' in record ? record.events : 'event' in record ? [record.event] : []
@@ -117,6 +137,10 @@ export class MemoryRecords implements RecordQueries {
     const facts = { size: row.body.length, purged: row.purgedHash !== '', duplicates }
     return { id, source, type, time, tenant, subject, attributes, arrived, lanes, unrouted: marks, skips, ...facts }
   }
+}
+
+function toPlaced(placements: readonly { readonly event: number }[]): ReadonlySet<number> {
+  return new Set(placements.slice(0, MAX_PLACED).map(({ event }) => event))
 }
 
 /** Returns the fields of a record that a filter can use. A filter on a missing field matches nothing. */

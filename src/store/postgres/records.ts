@@ -7,7 +7,7 @@ import { LANE_COLUMNS, toLane } from './lane-rows.ts'
 import { CachedTable, each, QueryCache, type Db, type Statement, type TransactionCache } from './row-cache.ts'
 import { UNKNOWN_NOW } from './ready-lanes.ts'
 import { queryStats } from './stats.ts'
-import { escapeText, postgresCells } from './values.ts'
+import { escapeText, number, postgresCells } from './values.ts'
 
 /** A subject may be longer than an index entry, so the index has its hash. */
 export const SUBJECT_OF_EVENT = `subject <> '' and hashtextextended(subject, 0) = hashtextextended(?, 0) and subject = ?`
@@ -15,6 +15,12 @@ export const SUBJECT_OF_EVENT = `subject <> '' and hashtextextended(subject, 0) 
 const SUBJECT_OF_DEAD_LETTER = `lane in (select unnest(lanes) from events where ${SUBJECT_OF_EVENT})
   and exists (select 1 from unnest(places) with ordinality place (event, n) join events on seq = place.event
     where place.n % 3 = 2 and ${SUBJECT_OF_EVENT})`
+
+/** A lane's row has one of its live placements. */
+const LIVE_PLACEMENTS = `select pos, event from (
+  (select first_pos as pos, first_event as event from lanes where row = ? and first_pos is not null)
+  union all (select pos, event from places where lane = ? and rank = 0 order by pos)) placed order by pos limit ?`
+const REPLAYS = 'select pos, event from places where lane = ? and rank = 1 order by pos limit ?'
 
 const createDialect = (store: string): SqlDialect => ({
   cells: postgresCells,
@@ -26,10 +32,20 @@ const createDialect = (store: string): SqlDialect => ({
   where: {
     withoutSource: 'not starts_with(source, ?)',
     laneOfEvent: '? = any(lanes)',
+    amongEvents: 'seq = any(?)',
     flowOfUnrouted: 'flow = ?',
     subjectOfEvent: SUBJECT_OF_EVENT,
     subjectOfDeadLetter: SUBJECT_OF_DEAD_LETTER,
     subjectOfUnrouted: `event in (select seq from events where ${SUBJECT_OF_EVENT})`,
+  },
+  bindSeqs: (seqs) => seqs,
+  *findPlacements({ row }, rank, n) {
+    const rows = yield {
+      sql: rank === 0 ? LIVE_PLACEMENTS : REPLAYS,
+      values: [row, ...(rank === 0 ? [row] : [])],
+      limit: n,
+    }
+    return rows.map(([pos, event]) => ({ pos: number(pos), event: number(event) }))
   },
   selectEventIds: (seqs) => ({ sql: 'select seq, id from events where seq = any(?)', values: [seqs] }),
 })

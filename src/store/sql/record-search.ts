@@ -2,7 +2,7 @@
 // its queries and receives their rows: SQLite answers each at once, PostgreSQL when its reply has arrived.
 import { NEVER } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
-import type { Lane } from '../../model/lane.ts'
+import type { Lane, Rank } from '../../model/lane.ts'
 import { parseSkips } from '../../model/routing.ts'
 import type {
   CountCall,
@@ -18,9 +18,11 @@ import {
   toDeadLetterRecord,
   toRunRecord,
   toUnroutedRecord,
+  type PlacementRow,
   type RecordPage,
   type ResolveEventIds,
 } from '../core/tables.ts'
+import { findEventsInLane } from './placed-events.ts'
 import {
   AUDIT_COLUMNS,
   DEAD_LETTER_COLUMNS,
@@ -56,12 +58,21 @@ export interface SqlDialect {
   readonly where: {
     readonly withoutSource: string
     readonly laneOfEvent: string
+    /** The parameter is what `bindSeqs` returns. */
+    readonly amongEvents: string
     readonly flowOfUnrouted: string
     /** The conditions on a subject use the index of events by subject. Each parameter is the subject. */
     readonly subjectOfEvent: string
     readonly subjectOfDeadLetter: string
     readonly subjectOfUnrouted: string
   }
+  readonly bindSeqs: (seqs: readonly number[]) => unknown
+  /** Returns the first placements of a lane. */
+  readonly findPlacements: (
+    lane: Lane,
+    rank: Rank,
+    n: number,
+  ) => SqlSearch<readonly Pick<PlacementRow, 'pos' | 'event'>[]>
   /** Selects the number and the id of the matching events. */
   readonly selectEventIds: (seqs: readonly number[]) => SqlQuery
   /** The condition for the runs of a lane, if an index has them. */
@@ -91,7 +102,7 @@ interface RecordMapping<K extends RecordKind> {
 
 interface WhereClause {
   readonly where: string
-  readonly values: readonly (string | number)[]
+  readonly values: readonly unknown[]
 }
 
 interface ScanRange extends WhereClause {
@@ -194,10 +205,12 @@ export class RecordSearch {
     }
   }
 
-  *find<K extends RecordKind>({ kind, filter, cursor, n, oldestFirst = false }: FindCall<K>): SqlSearch<RecordPage<K>> {
+  *find<K extends RecordKind>(call: FindCall<K>): SqlSearch<RecordPage<K>> {
+    const { kind, cursor, n, oldestFirst = false } = call
     const mapping: RecordMapping<K> = this.#kinds[kind]
     const { table, columns, order } = mapping
-    const range = yield* this.#findScanRange(mapping, { filter, cursor, oldestFirst })
+    const { filter, among } = yield* this.#resolvePlaced(kind, call.filter)
+    const range = yield* this.#findScanRange(mapping, { filter, cursor, oldestFirst, among })
     const clause = buildWhere(mapping, filter, range)
     if (clause === undefined) return { items: [], next: undefined }
     const rows = yield {
@@ -212,10 +225,12 @@ export class RecordSearch {
     return { items: yield* this.#toRecords(mapping, found), next: stopped?.toString() }
   }
 
-  *count({ kind, filter, cursor, atMost }: CountCall): SqlSearch<{ count: number; next: string | undefined }> {
+  *count(call: CountCall): SqlSearch<{ count: number; next: string | undefined }> {
+    const { kind, cursor, atMost } = call
     const mapping: RecordMapping<RecordKind> = this.#kinds[kind]
     const { table, order } = mapping
-    const range = yield* this.#findScanRange(mapping, { filter, cursor, oldestFirst: false })
+    const { filter, among } = yield* this.#resolvePlaced(kind, call.filter)
+    const range = yield* this.#findScanRange(mapping, { filter, cursor, oldestFirst: false, among })
     const clause = buildWhere(mapping, filter, range)
     if (clause === undefined) return { count: 0, next: undefined }
     const [row] = yield {
@@ -261,13 +276,28 @@ export class RecordSearch {
     return rows.map((row) => mapping.read(row, (its) => its.flatMap((seq) => ids.get(seq) ?? [])))
   }
 
+  /** `#resolvePlaced` replaces the fields `lane` and `placed` by the numbers of the events that are in the lane now. */
+  *#resolvePlaced(kind: RecordKind, filter: RecordFilter): SqlSearch<ResolvedFilter> {
+    const { lane: id, placed, ...rest } = filter
+    if (kind !== 'events' || placed === undefined || id === undefined) return { filter }
+    const lane = yield* this.get('lanes', id)
+    const events = lane === undefined ? [] : yield* findEventsInLane(lane, placed, this.#dialect)
+    return { filter: rest, among: events }
+  }
+
   /** `#findScanRange` returns the range of rows behind the cursor that one call may read. */
   *#findScanRange(
     { table, order, indexed = [] }: Pick<RecordMapping<RecordKind>, 'table' | 'order' | 'indexed'>,
-    { filter, cursor, oldestFirst: up }: Required<Pick<FindCall<RecordKind>, 'filter' | 'cursor' | 'oldestFirst'>>,
+    { filter, cursor, oldestFirst: up, among }: ScanCall,
   ): SqlSearch<ScanRange> {
     const [name, condition] = indexed.find(([one]) => filter[one] !== undefined && filter[one] !== '') ?? []
-    const found = name === undefined ? NO_CONDITION : bindCondition(condition, filter[name])
+    const { where, bindSeqs } = this.#dialect
+    const found =
+      among !== undefined
+        ? { where: ` and ${where.amongEvents}`, values: [bindSeqs(among)] }
+        : name === undefined
+          ? NO_CONDITION
+          : bindCondition(condition, filter[name])
     const [behind, upTo, way] = up ? ['>', '<=', 'asc'] : ['<', '>=', 'desc']
     const from = cursor === '' ? (up ? -1 : NEVER) : Number(cursor)
     const begin = { where: `${order} ${behind} ?${found.where}`, values: [from, ...found.values] }
@@ -281,6 +311,14 @@ export class RecordSearch {
     return { where: `${begin.where} and ${order} ${upTo} ?`, values: [...begin.values, end], end, low, high }
   }
 }
+
+/** `ResolvedFilter` is a filter without `placed`; only the events `among` these match, if it is set. */
+interface ResolvedFilter {
+  readonly filter: RecordFilter
+  readonly among?: readonly number[] | undefined
+}
+
+type ScanCall = ResolvedFilter & Required<Pick<FindCall<RecordKind>, 'cursor' | 'oldestFirst'>>
 
 const NO_CONDITION: WhereClause = { where: '', values: [] }
 

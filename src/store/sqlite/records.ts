@@ -7,6 +7,7 @@ import type { PauseRow, RecordCount, RecordPage, RecordQueries, TableStats, Unro
 import { RecordSearch, type SqlDialect, type SqlSearch } from '../sql/record-search.ts'
 import type { LaneRunIndex } from './lane-runs.ts'
 import { LANE_COLUMNS, toLane, type SqliteLanes } from './lanes.ts'
+import type { SqlitePlacements } from './placements.ts'
 import { number, sqliteCells, text, type Cell, type Row, type Statements } from './statements.ts'
 
 /** Lanes are counted up to this number: stats are read often, and counting a million lanes takes a while. */
@@ -38,7 +39,7 @@ const LANES_OF_SUBJECT = `select lane.value from events, json_each('["' || repla
 const SUBJECT_OF_DEAD_LETTER = `+lane in (${LANES_OF_SUBJECT}) and exists (select 1 from json_each(places) place
   join events on seq = place.value ->> 'event' where ${SUBJECT})`
 
-function createDialect(store: string, laneRuns: LaneRunIndex | undefined): SqlDialect {
+function createDialect({ store, laneRuns, lanes, placements }: SqliteRecordsDependencies): SqlDialect {
   return {
     cells: sqliteCells,
     store,
@@ -48,12 +49,20 @@ function createDialect(store: string, laneRuns: LaneRunIndex | undefined): SqlDi
     where: {
       withoutSource: 'instr(source, ?) <> 1',
       laneOfEvent: `instr(',' || lanes || ',', ',' || ? || ',') > 0`,
+      amongEvents: 'seq in (select value from json_each(?))',
       // The `+` keeps SQLite from using the index on the flow, which has another order: it would read and sort all
       // records of a flow.
       flowOfUnrouted: '+flow = ?',
       subjectOfEvent: SUBJECT,
       subjectOfDeadLetter: SUBJECT_OF_DEAD_LETTER,
       subjectOfUnrouted: `event in (select seq from events where ${SUBJECT})`,
+    },
+    bindSeqs: (seqs) => JSON.stringify(seqs),
+    // oxlint-disable-next-line require-yield -- the placements are in memory, or in a row that is read at once
+    *findPlacements({ id }, rank, n) {
+      // With the lane, its placements are read.
+      const lane = lanes.get(id)
+      return lane === undefined ? [] : placements.findFirst(lane, rank, n)
     },
     selectEventIds: (seqs) => ({
       sql: 'select seq, id from events where seq in (select value from json_each(?))',
@@ -69,7 +78,8 @@ function createDialect(store: string, laneRuns: LaneRunIndex | undefined): SqlDi
 }
 
 interface SqliteRecordsDependencies {
-  readonly lanes: Pick<SqliteLanes, 'findFirstDue'>
+  readonly lanes: Pick<SqliteLanes, 'findFirstDue' | 'get'>
+  readonly placements: Pick<SqlitePlacements, 'findFirst'>
   /** Undefined for a read-only store, whose memory does not follow the writes. */
   readonly laneRuns: LaneRunIndex | undefined
   /** The name of the store. */
@@ -81,10 +91,10 @@ export class SqliteRecords implements RecordQueries {
   readonly #lanes: SqliteRecordsDependencies['lanes']
   readonly #search: RecordSearch
 
-  constructor(sql: Statements, { lanes, laneRuns, store }: SqliteRecordsDependencies) {
+  constructor(sql: Statements, dependencies: SqliteRecordsDependencies) {
     this.#sql = sql
-    this.#lanes = lanes
-    this.#search = new RecordSearch(createDialect(store, laneRuns))
+    this.#lanes = dependencies.lanes
+    this.#search = new RecordSearch(createDialect(dependencies))
   }
 
   find<K extends RecordKind>(call: FindCall<K>): RecordPage<K> {

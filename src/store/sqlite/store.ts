@@ -178,7 +178,8 @@ class SqliteTables implements Tables {
     this.small = new SqliteSmallTables(sql)
     this.docs = new SqliteDocs(sql)
     const laneRuns = readOnly ? undefined : this.#laneRuns
-    this.records = new SqliteRecords(sql, { lanes: this.lanes, laneRuns, store: this.name })
+    const { lanes, placements, name } = this
+    this.records = new SqliteRecords(sql, { lanes, placements, laneRuns, store: name })
   }
 
   readonly draw = (): number => {
