@@ -6,7 +6,9 @@ import type { Alerts } from './alerts.ts'
 import { Audit } from './audit.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { Keys } from './keys.ts'
-import { Flows, Lanes, type OperatorDependencies } from './lanes.ts'
+import { Flows } from './flows.ts'
+import { LaneList } from './lane-list.ts'
+import { Lanes, type OperatorDependencies } from './lanes.ts'
 import { Limits, type LimitAdminDependencies } from './limits.ts'
 import { Encryption } from './encryption.ts'
 import { purge, type PurgeSummary, type PurgeTarget } from './purge.ts'
@@ -16,6 +18,7 @@ import type { Sources } from './sources.ts'
 import { AppStatus, type AppStatusDependencies, type StatusView } from './status.ts'
 import type { StatsResult, StatsOptions } from './stats.ts'
 import { StoredEvents } from './stored-events.ts'
+import type { ExplainDependencies } from '../observe/explain/explain.ts'
 import { LaneScan } from '../observe/status/lane-scan.ts'
 import { Pulse, type PulseView } from '../observe/status/pulse.ts'
 import type { Keyring } from '../crypto/keyring.ts'
@@ -26,7 +29,8 @@ export interface AdminDependencies
     Omit<OperatorDependencies, 'retireFlow'>,
     Pick<Admin, 'alerts' | 'stats' | 'metrics' | 'sources'>,
     Pick<ReplaysDependencies, 'publishStep'>,
-    Pick<AppStatusDependencies, 'clock' | 'recorder' | 'work'> {
+    Pick<AppStatusDependencies, 'clock' | 'recorder'> {
+  readonly work: () => Promise<ExplainDependencies>
   readonly registry: () => Promise<FlowRegistry>
   readonly keyring: Keyring
   readonly limits: LimitAdminDependencies['declared']
@@ -63,6 +67,7 @@ export function createAdmin(dependencies: AdminDependencies): Admin {
   const deps: OperatorDependencies = { ...rest, retireFlow: async (flow, by) => (await registry()).retire(flow, by) }
   const scan = new LaneScan({ store, clock })
   const pulse = new Pulse({ store, scan })
+  const runs = new Runs(deps)
   const limits = new Limits({ store, declared: dependencies.limits, emit })
   const replays = new Replays({ ...deps, reservedSourcePrefix: OWN_SOURCES, publishStep })
   const listEndpoints = (): Promise<readonly EndpointWithHealth[]> => rest.deliveries().endpoints.list()
@@ -70,14 +75,14 @@ export function createAdmin(dependencies: AdminDependencies): Admin {
   const status = new AppStatus({ store, clock, flows: deps.flows, scan, ...state })
   const admin: Admin = {
     deadLetters: new DeadLetters(deps),
-    lanes: new Lanes(deps),
+    lanes: new Lanes({ ...deps, list: new LaneList(scan), work, runs }),
     flows: new Flows(deps),
     replays,
     keys: new Keys(store),
     encryption: new Encryption({ store, keyring }),
     audit: new Audit(store),
     events: new StoredEvents({ ...deps, reservedSourcePrefix: OWN_SOURCES }),
-    runs: new Runs(deps),
+    runs,
     limits,
     sources,
     alerts,
@@ -114,7 +119,8 @@ const ARGUMENTS: { readonly [Name in keyof Admin]?: ArgumentShapes<Admin[Name]> 
   lanes: {
     get: lane,
     list: { 'filter?': { 'flow?': 'text', 'tenant?': 'text' }, ...page },
-    search: { 'filter?': laneFilter, ...page },
+    search: { 'filter?': { ...laneFilter, 'states?': 'anything', 'q?': 'text', 'order?': ['due', 'newest'] }, ...page },
+    details: { id: 'text' },
     show: { id: 'text' },
     steer: { id: 'text', act: { kind: ['run-now', 'cancel', 'drop', 'unhold', 'hold'] } },
     runNow: lane,

@@ -4,6 +4,7 @@ import type { Flow } from '../model/flow.ts'
 import { keylessLaneId, laneId, type LaneId } from '../model/identity.ts'
 import type { HoldState, Lane, RunState } from '../model/lane.ts'
 import { getLaneState, type LaneState } from '../model/lane-states.ts'
+import { findDeferringLimit } from '../observe/explain/lane-facts.ts'
 
 export interface LaneView {
   readonly id: LaneId
@@ -22,6 +23,11 @@ export interface LaneView {
   readonly blocks: number
   readonly hold: LaneHold | undefined
   readonly run: LaneRun | undefined
+  /** When the window of the waiting events ends, and the time beyond which no event can move that. */
+  readonly window: Millis | undefined
+  readonly cap: Millis | undefined
+  /** The limit that deferred the run. */
+  readonly deferredBy: string | undefined
 }
 
 interface LaneHold extends Pick<HoldState, 'reason' | 'by'> {
@@ -52,6 +58,9 @@ export function toLaneView(lane: Lane, now: Millis): LaneView {
     blocks,
     hold: hold === undefined || hold.until <= now ? undefined : toLaneHold(hold),
     run: run === undefined ? undefined : toLaneRun(run),
+    window: finiteTime(lane.window),
+    cap: finiteTime(lane.cap),
+    deferredBy: run?.state === 'snoozed' ? findDeferringLimit(run.state64) : undefined,
   }
 }
 

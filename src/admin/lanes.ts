@@ -1,4 +1,4 @@
-// `Lanes` and `Flows` are what operators do to a lane and to a flow (L14).
+// `Lanes` is what operators see of lanes and do to one (L14).
 import type { Millis } from '../clock.ts'
 import type { Endpoints } from '../deliver/endpoints.ts'
 import type { Flow } from '../model/flow.ts'
@@ -8,9 +8,13 @@ import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { assertArguments, assertKnownOptions } from '../validate/options.ts'
 import type { AnyListener } from '../observe/emitter.ts'
-import type { FlowStats, LaneAction, PurgeTarget, SteerReply, Store } from '../store/contract/index.ts'
+import type { ExplainDependencies } from '../observe/explain/explain.ts'
+import type { LaneAction, PurgeTarget, RunRecord, SteerReply, Store } from '../store/contract/index.ts'
 import { possibleLaneIds, resolveLaneId, toLaneView, type LaneView } from './lane-view.ts'
-import { findPages, type Page } from './pages.ts'
+import type { Page } from './pages.ts'
+import { readLaneDetails, readLaneEvents, type LaneDetails } from './lane-details.ts'
+import type { LaneList, LaneListFilter, ListedLanes } from './lane-list.ts'
+import type { RunFilter, Runs } from './runs.ts'
 
 export interface OperatorDependencies {
   readonly store: () => Promise<Store>
@@ -50,15 +54,44 @@ export interface LaneFilter {
   readonly tenant?: string
 }
 
+/** A filter over what lanes do. It reads a scan that is about a second old, and the lanes of the page again. */
+export interface LaneSearchFilter extends LaneFilter, LaneListFilter {}
+
+/** A lane of a list. */
+export interface ListedLane extends LaneView {
+  /** The place of the lane among the lanes of its flow that are in line: 1 is next. */
+  readonly rank: number | undefined
+  /** The limit for whose slot the live run waits in this process, and for how long. */
+  readonly waitsFor: { readonly limit: string; readonly in: Millis } | undefined
+  /** The arrivals of the first 16 events that run or wait. A page of more than 100 lanes has none. */
+  readonly arrivals: readonly { readonly at: Millis; readonly inRun: boolean }[] | undefined
+}
+
+export interface LanePage extends Page<ListedLane> {
+  /** With `states`, `q` or `order`: how many lanes match in each state, whatever `states` says. */
+  readonly counts?: ListedLanes['counts']
+  /** Whether `counts` has all lanes. */
+  readonly exact?: boolean
+}
+
+export interface LanesDependencies extends OperatorDependencies {
+  readonly list: LaneList
+  readonly work: () => Promise<Pick<ExplainDependencies, 'findSlotWait'>>
+  readonly runs: Runs
+}
+
+const MAX_WITH_ARRIVALS = 100
+const ARRIVALS = 16
+
 /** An action on a lane that is named by its id. */
 export type OperatorLaneAction =
   | { readonly kind: 'run-now' | 'cancel' | 'drop' | 'unhold' }
   | ({ readonly kind: 'hold' } & HoldOptions)
 
 export class Lanes {
-  readonly #deps: OperatorDependencies
+  readonly #deps: LanesDependencies
 
-  constructor(deps: OperatorDependencies) {
+  constructor(deps: LanesDependencies) {
     this.#deps = deps
   }
 
@@ -78,18 +111,50 @@ export class Lanes {
     return { items, next }
   }
 
-  /** `search` is `list` with the fields formatted for people. */
-  async search(filter: LaneFilter = {}, cursor = '', n = 100): Promise<Page<LaneView>> {
-    const { flow, key, tenant } = filter
+  /** `search` is `list` with the fields formatted for people, and with filters and an order over what the lanes do. */
+  async search(filter: LaneSearchFilter = {}, cursor = '', n = 100): Promise<LanePage> {
+    const { flow, key, tenant, states, q, order } = filter
     const store = await this.#deps.store()
-    if (key === undefined) {
-      const { items, next, now } = await store.find({ kind: 'lanes', filter, cursor, n })
-      return { items: items.map((lane) => toLaneView(lane, now)), next }
+    if (key !== undefined) return this.#findByKey(store, filter)
+    if (states === undefined && q === undefined && order === undefined) {
+      const given = { ...(flow !== undefined && { flow }), ...(tenant !== undefined && { tenant }) }
+      const { items, next, now } = await store.find({ kind: 'lanes', filter: given, cursor, n })
+      return { items: await this.#toListed(store, items, now, n), next }
     }
+    const { ids, next, ...counted } = await this.#deps.list.list(filter, cursor, n)
+    const found = await Promise.all(ids.map((id) => store.get({ kind: 'lanes', id })))
+    const lanes = found.flatMap(({ item }) => item ?? [])
+    return { items: await this.#toListed(store, lanes, found[0]?.now ?? 0, n), next, ...counted }
+  }
+
+  async #findByKey(store: Store, { flow, key = '', tenant, states, q, order }: LaneSearchFilter): Promise<LanePage> {
     if (flow === undefined) throw new SluiceError('CONFIG_INVALID', 'lanes: key must be used together with flow.')
-    const found = await Promise.all(possibleLaneIds(this.#deps.flows, flow, key).map((id) => this.show(id)))
-    const items = found.filter((lane) => lane !== undefined && (tenant === undefined || lane.tenant === tenant))
-    return { items: items as readonly LaneView[], next: undefined }
+    if (states !== undefined || q !== undefined || order !== undefined)
+      throw new SluiceError('CONFIG_INVALID', 'lanes: key names one lane. Remove state, q and order, or key.')
+    const ids = possibleLaneIds(this.#deps.flows, flow, key)
+    const found = await Promise.all(ids.map((id) => store.get({ kind: 'lanes', id })))
+    const lanes = found
+      .flatMap(({ item }) => item ?? [])
+      .filter((lane) => tenant === undefined || lane.tenant === tenant)
+    return { items: await this.#toListed(store, lanes, found[0]?.now ?? 0, 1), next: undefined }
+  }
+
+  async #toListed(store: Store, lanes: readonly Lane[], now: Millis, n: number): Promise<readonly ListedLane[]> {
+    if (lanes.length === 0) return []
+    const [ranks, work] = await Promise.all([this.#deps.list.readRanks(), this.#deps.work()])
+    return Promise.all(
+      lanes.map(async (lane): Promise<ListedLane> => {
+        const view = toLaneView(lane, now)
+        const slot = view.state === 'running' && view.run !== undefined ? work.findSlotWait(view.run.id) : undefined
+        const events = n > MAX_WITH_ARRIVALS ? undefined : await readLaneEvents(store, lane, ARRIVALS)
+        return {
+          ...view,
+          rank: ranks.get(lane.id),
+          waitsFor: slot === undefined ? undefined : { limit: slot.limit, in: Math.max(0, slot.until - now) },
+          arrivals: events?.map(({ at, inRun }) => ({ at, inRun })),
+        }
+      }),
+    )
   }
 
   /** `show` takes the id, because a key can be 16 KB of any text. */
@@ -97,6 +162,21 @@ export class Lanes {
     const store = await this.#deps.store()
     const { item, now } = await store.get({ kind: 'lanes', id })
     return item === undefined ? undefined : toLaneView(item, now)
+  }
+
+  /** `details` is `show` with the events of the lane, the options of its flow, and its last runs. */
+  async details(id: LaneId): Promise<(ListedLane & LaneDetails) | undefined> {
+    const store = await this.#deps.store()
+    const { item, now } = await store.get({ kind: 'lanes', id })
+    if (item === undefined) return undefined
+    const { flows, runs } = this.#deps
+    const listRuns = (filter: RunFilter, n: number): Promise<Page<RunRecord>> => runs.list(filter, '', n)
+    const [listed, details] = await Promise.all([
+      this.#toListed(store, [item], now, 1),
+      readLaneDetails(item, { store, flow: flows.get(item.flow), listRuns }),
+    ])
+    const [lane] = listed
+    return lane === undefined ? undefined : { ...lane, ...details }
   }
 
   /** `steer` does what the members below do, by the id of the lane. */
@@ -159,60 +239,4 @@ async function assertNotHeldBack(store: Store, id: LaneId): Promise<void> {
 
 function parseHoldDuration(hold: HoldOptions): Millis {
   return parseDuration(hold.for ?? Infinity, 'hold.for')
-}
-
-const UNROUTED_BATCH = 200
-
-export class Flows {
-  readonly #deps: OperatorDependencies
-
-  constructor(deps: OperatorDependencies) {
-    this.#deps = deps
-  }
-
-  async list(): Promise<readonly FlowStats[]> {
-    const store = await this.#deps.store()
-    const known = (await store.stats()).flows
-    const empty = [...this.#deps.flows.keys()].filter((flow) => !known.some((one) => one.flow === flow))
-    return [...known, ...empty.map((flow) => ({ flow, lanes: 0, live: 0, due: undefined, paused: undefined }))]
-  }
-
-  /** `pause` stops claiming the flow. Arrivals, windows and deadlines continue. */
-  async pause(flow: string, why: { readonly reason: string; readonly by: string }): Promise<SteerResult> {
-    const store = await this.#deps.store()
-    if (!(await this.#isKnown(store, flow))) return 'missing'
-    const { results } = await store.steer({ what: 'flows', ids: [flow], act: { kind: 'pause', ...why } })
-    if (results[0] === 'ok') this.#deps.emit('flow.paused', { flow, ...why })
-    return results[0] ?? 'missing'
-  }
-
-  /** A flow is known if this app declares it or the store has it, because another process may serve it. */
-  async #isKnown(store: Store, flow: string): Promise<boolean> {
-    if (this.#deps.flows.has(flow)) return true
-    const { docs } = await store.readDocs({ kind: 'flow', ids: [flow], after: '', n: 1 })
-    return docs.length > 0 || (await store.stats()).flows.some((one) => one.flow === flow)
-  }
-
-  /** `retire` is for a flow that will not come back: Sluice stores no more events for it and drops its unrouted ones. */
-  async retire(flow: string, by = ''): Promise<RetireResult> {
-    const retired = await this.#deps.retireFlow(flow, by)
-    if (retired !== 'running') await this.#dropUnrouted(flow)
-    return retired
-  }
-
-  async #dropUnrouted(flow: string): Promise<void> {
-    const store = await this.#deps.store()
-    for await (const page of findPages(store, { kind: 'marks', filter: { flow }, n: UNROUTED_BATCH })) {
-      const ids = page.map(({ id }) => id)
-      if (ids.length > 0) await store.steer({ what: 'marks', ids, act: 'drop' })
-    }
-  }
-
-  async resume(flow: string, by = ''): Promise<SteerResult> {
-    const store = await this.#deps.store()
-    const { results } = await store.steer({ what: 'flows', ids: [flow], act: { kind: 'resume' } })
-    if (results[0] === 'ok') this.#deps.emit('flow.resumed', { flow, by })
-    if (results[0] === 'already' && !(await this.#isKnown(store, flow))) return 'missing'
-    return results[0] ?? 'missing'
-  }
 }

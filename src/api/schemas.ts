@@ -109,10 +109,20 @@ export const laneState: z.ZodType<LaneState> = z.enum(STATES)
 /** A lane that waits for a limit counts as `limited`, not as `snoozed`. */
 const SHOWN_STATES: { readonly [State in ShownLaneState]: State } = { ...STATES, limited: 'limited' }
 
+const SHOWN_NAMES = Object.keys(SHOWN_STATES) as ShownLaneState[]
+
+/** States of lanes in a query, separated by commas. */
+export const shownLaneStates: z.ZodType<readonly ShownLaneState[], string> = z
+  .string()
+  .max(200)
+  .transform((text) => text.split(','))
+  .pipe(z.array(z.enum(SHOWN_NAMES)))
+  .meta({ description: 'One or more states, separated by commas.', example: 'ready,running' })
+
 /** One number for each state of a lane. */
-export const laneCounts: z.ZodType<Readonly<Record<ShownLaneState, number>>> = z.strictObject(
-  Object.fromEntries(Object.keys(SHOWN_STATES).map((state) => [state, z.int()])),
-) as never
+export const laneCounts: z.ZodObject<{ readonly [State in ShownLaneState]: z.ZodInt }> = z.strictObject(
+  Object.fromEntries(SHOWN_NAMES.map((state) => [state, z.int()])) as never,
+)
 
 interface FlowPause {
   readonly reason: string

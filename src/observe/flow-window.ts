@@ -5,7 +5,8 @@ import { FlowEvent } from '../model/flow-event.ts'
 import type { WindowParameters } from '../model/place.ts'
 import { formatDuration } from './explain/format.ts'
 
-const NOTHING = new FlowEvent({
+/** `NO_EVENT` is an event without content. */
+export const NO_EVENT = {
   id: '',
   source: '',
   type: '',
@@ -14,12 +15,12 @@ const NOTHING = new FlowEvent({
   subject: '',
   attributes: '',
   body: new Uint8Array(),
-})
+} as const
 
 /** `sampleWindow` returns the window of an empty event at the level; undefined if the window is a function that rejects it. */
 export function sampleWindow(flow: Pick<Flow, 'computeWindow'>, level = 0): WindowParameters | undefined {
   try {
-    const window = flow.computeWindow(NOTHING, level)
+    const window = flow.computeWindow(new FlowEvent(NO_EVENT), level)
     return typeof window?.quiet === 'number' && typeof window.max === 'number' ? window : undefined
   } catch {
     return undefined

@@ -54,7 +54,7 @@ export function declare(app: Sluice): void {
   app.source('pages', notion())
 }
 
-function untilAborted(signal: AbortSignal): Promise<void> {
+export function untilAborted(signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   signal.addEventListener('abort', () => resolve(), { once: true })
   return promise

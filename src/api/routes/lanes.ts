@@ -12,15 +12,18 @@ import {
   LANE_FILTER,
   laneId,
   laneKey,
+  laneCounts,
   laneState,
   name,
   PAGE_QUERY,
   pageOf,
   reason,
+  shownLaneStates,
   steerResult,
   timestamp,
 } from '../schemas.ts'
 import { explanation } from './explanation.ts'
+import { PAST_RUN } from './runs.ts'
 
 const LANE = z.strictObject({
   id: laneId,
@@ -51,6 +54,59 @@ const LANE = z.strictObject({
       attempts: z.array(attempt),
     })
     .optional(),
+  window: timestamp.optional().meta({ description: 'When the window of the waiting events ends.' }),
+  cap: timestamp.optional().meta({ description: 'The time beyond which no event can move the window.' }),
+  deferredBy: z.string().optional().meta({ description: 'The limit that deferred the run.' }),
+  rank: z.int().min(1).optional().meta({ description: 'Its place among the lanes of its flow in line: 1 is next.' }),
+  waitsFor: z
+    .strictObject({ limit: z.string(), in: z.number() })
+    .optional()
+    .meta({ description: 'The limit for whose slot the run waits in this process, and for how many milliseconds.' }),
+  arrivals: z
+    .array(z.strictObject({ at: timestamp, inRun: z.boolean() }))
+    .max(16)
+    .optional()
+    .meta({ description: 'Of the first events that run or wait. Missing with a `limit` above 100.' }),
+})
+
+const DETAILS = LANE.extend({
+  events: z
+    .array(
+      z.strictObject({
+        id: z.string(),
+        at: timestamp,
+        type: z.string(),
+        subject: z.string(),
+        source: z.string(),
+        bytes: z.int(),
+        inRun: z.boolean(),
+      }),
+    )
+    .max(100)
+    .meta({ description: 'The first events of the run, then those that wait.' }),
+  flowOptions: z
+    .strictObject({
+      window: z.strictObject({ quiet: z.number().optional(), max: z.number().optional() }).optional(),
+      windowText: z.string(),
+      maxEvents: z.number().optional(),
+      maxBytes: z.number().optional(),
+      whileRunning: z.string().optional(),
+      concurrency: z.int().optional(),
+      attempts: z.int(),
+      timeoutMs: z.number().optional(),
+      onDead: z.string(),
+      take: z.string(),
+      retryDelays: z.array(z.number()).max(20),
+      delivery: z.boolean(),
+    })
+    .optional()
+    .meta({ description: 'Missing if this app does not declare the flow. An unbounded option is missing.' }),
+  slots: z
+    .strictObject({ used: z.int(), of: z.int() })
+    .optional()
+    .meta({ description: 'The live runs of the flow, if it has a `concurrency`.' }),
+  medianRunMs: z.number().optional(),
+  lastRuns: z.array(PAST_RUN),
 })
 
 const LANE_PARAMS = z.strictObject({ id: laneId })
@@ -75,19 +131,33 @@ export const lanes: readonly ApiRoute[] = withTag('lanes', [
     method: 'GET',
     path: '/v1/lanes',
     name: 'listLanes',
-    summary: 'Lists lanes, newest first. An empty lane does not exist and is not listed.',
-    query: z.strictObject({ ...LANE_FILTER, ...PAGE_QUERY }),
-    response: pageOf(LANE),
-    handle: (app, { query: { cursor, limit, ...filter } }) => app.admin.lanes.search(filter, cursor, limit),
+    summary: 'Lists lanes, newest first, or by what happens next. An empty lane does not exist and is not listed.',
+    query: z.strictObject({
+      ...LANE_FILTER,
+      state: shownLaneStates.exactOptional(),
+      q: z.string().min(1).max(256).exactOptional().meta({ description: 'A text in the key, ignoring case.' }),
+      order: z.enum(['due', 'newest']).exactOptional().meta({
+        description: '`due`: lanes in line, then running ones, then by deadline; blocked and held ones last.',
+      }),
+      ...PAGE_QUERY,
+    }),
+    response: pageOf(LANE).extend({
+      counts: laneCounts.partial().optional().meta({
+        description: 'With `state`, `q` or `order`: how many lanes match in each state, whatever `state` says.',
+      }),
+      exact: z.boolean().optional().meta({ description: 'False above 20,000 lanes: only these were read.' }),
+    }),
+    handle: (app, { query: { cursor, limit, state, ...filter } }) =>
+      app.admin.lanes.search({ ...filter, ...(state !== undefined && { states: state }) }, cursor, limit),
   }),
   route({
     method: 'GET',
     path: '/v1/lanes/{id}',
     name: 'showLane',
-    summary: 'Returns a lane with its run and its hold.',
+    summary: 'Returns a lane with its run and its hold, its events, the options of its flow, and its last runs.',
     params: LANE_PARAMS,
-    response: LANE,
-    handle: (app, { params }) => findLane(app, params.id),
+    response: DETAILS,
+    handle: async (app, { params }) => orNotFound(await app.admin.lanes.details(params.id), 'lane', params.id),
   }),
   route({
     method: 'GET',

@@ -31,6 +31,24 @@ const RUN = z.strictObject({
   attempts: z.array(attempt).meta({ description: 'The failed attempts.' }),
 })
 
+const CLOSING = {
+  opened: timestamp
+    .optional()
+    .meta({ description: 'The arrival of its first event, if Sluice gave all events their ids.' }),
+  latest: timestamp.optional().meta({ description: 'The arrival of its last event.' }),
+  due: timestamp.optional().meta({ description: 'When its window ended.' }),
+  closedBy: z.enum(['quiet', 'max', 'full', 'none', 'early', 'unknown']).meta({
+    description: 'Why its batch was closed. `early`: an operator ran it, or the window was another one then.',
+  }),
+}
+
+/** A run in the list of a lane. */
+export const PAST_RUN = z.strictObject({
+  ...RUN.pick({ id: true, kind: true, reason: true, tries: true, started: true, ended: true, attempts: true }).shape,
+  events: z.int().meta({ description: 'The number of its events.' }),
+  ...CLOSING,
+})
+
 export const runs: readonly ApiRoute[] = withTag('runs', [
   route({
     method: 'GET',

@@ -18,9 +18,6 @@ export interface LaneRun {
   readonly lapses: number
   readonly cancel: boolean
   readonly attempts: readonly Attempt[]
-  readonly leaseMs?: number
-  readonly deferredBy?: string
-  readonly waitsFor?: { readonly limit: string; readonly in: number }
 }
 
 export interface Lane {
@@ -33,14 +30,19 @@ export interface Lane {
   readonly waiting: number
   readonly bytes: number
   readonly blocks: number
-  readonly hold?: { readonly reason: string; readonly by: string; readonly until?: number; readonly since?: number }
+  readonly hold?: { readonly reason: string; readonly by: string; readonly until?: number }
   readonly run?: LaneRun
   readonly rank?: number
   readonly cap?: number
   readonly window?: number
-  readonly opened?: number
   readonly arrivals?: readonly { readonly at: number; readonly inRun: boolean }[]
   readonly deferredBy?: string
+  readonly waitsFor?: { readonly limit: string; readonly in: number }
+}
+
+export interface LanePage extends Page<Lane> {
+  readonly counts?: Readonly<Partial<Record<LaneState | 'limited', number>>>
+  readonly exact?: boolean
 }
 
 export interface PastRun {
@@ -73,12 +75,12 @@ export interface LaneDetail extends Lane {
   readonly flowOptions?: {
     readonly window?: { readonly quiet?: number; readonly max?: number }
     readonly windowText: string
-    readonly maxEvents: number
-    readonly maxBytes: number
+    readonly maxEvents?: number
+    readonly maxBytes?: number
     readonly whileRunning?: string
     readonly concurrency?: number
     readonly attempts: number
-    readonly timeoutMs: number
+    readonly timeoutMs?: number
     readonly onDead: string
     readonly take: string
     readonly retryDelays: readonly number[]
