@@ -21,7 +21,7 @@ export interface LaneEvent {
 }
 
 /** The options of a flow as they apply to an event without content. */
-export interface ShownFlowOptions {
+interface ShownFlowOptions {
   readonly window: { readonly quiet: Millis | undefined; readonly max: Millis | undefined } | undefined
   readonly windowText: string
   readonly maxEvents: number | undefined
@@ -36,7 +36,7 @@ export interface ShownFlowOptions {
   readonly delivery: boolean
 }
 
-export interface PastRun
+interface PastRun
   extends RunClosing, Pick<RunRecord, 'id' | 'kind' | 'reason' | 'tries' | 'started' | 'ended' | 'attempts'> {
   readonly events: number
 }

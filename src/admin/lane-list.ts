@@ -11,7 +11,7 @@ import {
 } from '../observe/status/lane-scan.ts'
 
 /** `newest`: by creation. `due`: lanes in line, oldest first; running ones; the others by deadline; blocked and held ones last. */
-export type LaneOrder = 'due' | 'newest'
+type LaneOrder = 'due' | 'newest'
 
 export interface LaneListFilter {
   readonly states?: readonly ShownLaneState[]

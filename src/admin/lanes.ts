@@ -47,7 +47,7 @@ export interface HoldOptions {
   readonly by: string
 }
 
-export interface LaneFilter {
+interface LaneFilter {
   readonly flow?: string
   /** Only together with `flow`. */
   readonly key?: string

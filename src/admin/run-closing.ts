@@ -6,7 +6,7 @@ import { sampleWindow } from '../observe/flow-window.ts'
 import type { RunRecord } from '../store/contract/index.ts'
 
 /** `early`: somebody ran the lane at once, or the window was another one then. `none`: the flow has no window. */
-export type BatchClosing = 'quiet' | 'max' | 'full' | 'none' | 'early' | 'unknown'
+type BatchClosing = 'quiet' | 'max' | 'full' | 'none' | 'early' | 'unknown'
 
 export interface RunClosing {
   /** The arrival of its first and its last event. Undefined if an event has an id of its publisher. */

@@ -32,6 +32,16 @@ const CHANGE = {
     lane: { type: 'string', description: 'Present, with `key`, if one lane is involved and known.' },
     key: { type: 'string' },
     source: { type: 'string', description: 'The source of an event.' },
+    lanes: {
+      type: 'array',
+      description: 'The first 8 lanes that a new event entered. A long key is missing.',
+      maxItems: 8,
+      items: {
+        type: 'object',
+        required: ['lane', 'flow'],
+        properties: { lane: { type: 'string' }, flow: { type: 'string' }, key: { type: 'string' } },
+      },
+    },
     note: { type: 'string', description: 'Why some flow, or every flow, does not take the event.' },
   },
 } as const

@@ -6,7 +6,7 @@ import type { WindowParameters } from '../model/place.ts'
 import { formatDuration } from './explain/format.ts'
 
 /** `NO_EVENT` is an event without content. */
-export const NO_EVENT = {
+export const NO_EVENT: ConstructorParameters<typeof FlowEvent>[0] = {
   id: '',
   source: '',
   type: '',
@@ -15,7 +15,7 @@ export const NO_EVENT = {
   subject: '',
   attributes: '',
   body: new Uint8Array(),
-} as const
+}
 
 /** `sampleWindow` returns the window of an empty event at the level; undefined if the window is a function that rejects it. */
 export function sampleWindow(flow: Pick<Flow, 'computeWindow'>, level = 0): WindowParameters | undefined {

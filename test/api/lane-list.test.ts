@@ -116,10 +116,10 @@ describe.each(STORES)('the list of lanes on %s', (store) => {
   })
 })
 
-describe.each(STORES)('the page of a lane on %s', (store) => {
-  const show = async (r: Rig, flow: string, key: string): Promise<ListedLane & LaneDetails> =>
-    (await r.get(`/v1/lanes/${laneId(flow, key)}`)).body
+const show = async (r: Rig, flow: string, key: string): Promise<ListedLane & LaneDetails> =>
+  (await r.get(`/v1/lanes/${laneId(flow, key)}`)).body
 
+describe.each(STORES)('the page of a lane on %s', (store) => {
   test('has the events of its run and those that wait, and the options of its flow', async () => {
     const gate = new Gate()
     const declare = (app: Sluice): Sluice =>

@@ -1,5 +1,6 @@
 // Stats per flow, the feed of changes, and hints on which nothing depends: what a dashboard shows.
 import assert from 'node:assert/strict'
+import { laneId } from '../../src/model/identity.ts'
 import { NEVER } from '../../src/clock.ts'
 import type { FeedEntry, FlowStats } from '../../src/store/contract/index.ts'
 import type { ConformanceStage, Suite } from './stage.ts'
@@ -114,6 +115,25 @@ export const stats: Suite = (rule) => {
     )
     assert.equal(read[0]?.id, t.id('a'))
     for (const [n, change] of read.entries()) assert.ok(n === 0 || change.seq > (read[n - 1]?.seq ?? Infinity))
+  })
+
+  rule('feed: an event names the first eight lanes that it entered, and leaves out a long key', async (t) => {
+    const { next: after } = await t.store.readFeed({ after: 0, n: 1_000 })
+    const long = 'k'.repeat(1_000)
+    await t.append('a', { keys: ['x', long], quiet: 60_000 })
+    await t.append('b', { keys: Array.from({ length: 12 }, (_, n) => `${n}`), quiet: 60_000 })
+    await t.append('c', { keys: [] })
+    const { changes } = await t.store.readFeed({ after, n: 10 })
+    const [a, b, c] = changes.map(({ lanes }) => lanes)
+    assert.deepEqual(a, [
+      { lane: laneId('flow', 'x'), flow: 'flow', key: 'x' },
+      { lane: laneId('flow', long), flow: 'flow' },
+    ])
+    assert.deepEqual(
+      b?.map(({ key }) => key),
+      ['0', '1', '2', '3', '4', '5', '6', '7'],
+    )
+    assert.equal(c, undefined)
   })
 
   rule('feed: a reader that is far behind learns that it missed something, or misses nothing', async (t) => {

@@ -11,7 +11,7 @@ export interface Change {
   readonly lane?: string
   readonly key?: string
   readonly note?: string
-  readonly lanes?: readonly { readonly lane: string; readonly flow: string; readonly key: string }[]
+  readonly lanes?: readonly { readonly lane: string; readonly flow: string; readonly key?: string }[]
 }
 
 export interface Lost {

@@ -43,7 +43,7 @@ const CLOSING = {
 }
 
 /** A run in the list of a lane. */
-export const PAST_RUN = z.strictObject({
+export const PAST_RUN: z.ZodType = z.strictObject({
   ...RUN.pick({ id: true, kind: true, reason: true, tries: true, started: true, ended: true, attempts: true }).shape,
   events: z.int().meta({ description: 'The number of its events.' }),
   ...CLOSING,

@@ -255,6 +255,13 @@ export interface ReadBodiesReply extends Reply {
   readonly bodies: readonly (Uint8Array | undefined)[]
 }
 
+export interface FeedLane {
+  readonly lane: LaneId
+  readonly flow: string
+  /** Missing if it is long. */
+  readonly key?: string
+}
+
 export interface FeedEntry {
   readonly seq: number
   readonly at: Millis
@@ -267,6 +274,8 @@ export interface FeedEntry {
   readonly key?: string
   /** The source, for a change of an event. */
   readonly source?: string
+  /** The first 8 lanes that a new event entered. */
+  readonly lanes?: readonly FeedLane[]
   /** Why a flow does not take the event, or why no flow does. */
   readonly note?: string
 }

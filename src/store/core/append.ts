@@ -10,7 +10,7 @@ import { computeCap, placeEvent } from '../../model/place.ts'
 import { NO_SKIPS, formatRoutingNote } from '../../model/routing.ts'
 import type { AppendCall, AppendResult, UnroutedFlow, EventToStore, Placement, OutboxEvent } from '../contract/index.ts'
 import type { EventRow } from './tables.ts'
-import { LaneSession, type CommitContext } from './commit-context.ts'
+import { LaneSession, toFeedLane, type CommitContext } from './commit-context.ts'
 
 const LANES_PER_EVENT_MAX = 100
 const STORED: AppendResult = { kind: 'stored' }
@@ -84,7 +84,7 @@ function appendEvent(
     placeInLane(work, lanes, one, { seq, size: event.body.length, tenant: event.tenant, rank: 0 })
   for (const entry of unrouted) addUnrouted(work, seq, entry, { after: 0, since: work.now })
   const note = formatRoutingNote({ lanes: placements, unrouted, skips: event.skips ?? NO_SKIPS })
-  addEventFeedEntry(work, event, '', note)
+  addEventFeedEntry(work, event, { flow: '', note, placements })
   return STORED
 }
 
@@ -92,11 +92,18 @@ function appendEvent(
 export function addEventFeedEntry(
   work: CommitContext,
   { id, type, source }: Pick<EventToStore, 'id' | 'type' | 'source'>,
-  flow: string,
-  note: string,
+  {
+    flow,
+    note,
+    placements,
+  }: { readonly flow: string; readonly note: string; readonly placements: readonly Placement[] },
 ): void {
-  work.addFeedEntry({ kind: 'event', flow, id, detail: type, source, ...(note !== '' && { note }) })
+  const lanes = placements.length === 0 ? undefined : placements.slice(0, MAX_FEED_LANES).map(toFeedLane)
+  const routed = { ...(note !== '' && { note }), ...(lanes !== undefined && { lanes }) }
+  work.addFeedEntry({ kind: 'event', flow, id, detail: type, source, ...routed })
 }
+
+const MAX_FEED_LANES = 8
 
 /** Returns the row of the event, or the reason why it is not stored. */
 function insertEvent(

@@ -9,7 +9,7 @@ import {
   type TransitionContext,
 } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
-import type { FeedEntry, Hint } from '../contract/index.ts'
+import type { FeedEntry, FeedLane, Hint } from '../contract/index.ts'
 import type { RunRow, Tables } from './tables.ts'
 
 export type NewFeedEntry = Omit<FeedEntry, 'seq'>
@@ -43,8 +43,7 @@ export class CommitContext implements TransitionContext {
     id: string = lane.id,
   ): void {
     const { flow, key } = lane
-    const named = key.length <= MAX_FEED_KEY_LENGTH && { key }
-    this.feedEntries.push({ kind, flow, id, detail, at: this.now, lane: lane.id, ...named })
+    this.feedEntries.push({ kind, id, detail, at: this.now, ...toFeedLane({ lane: lane.id, flow, key }) })
   }
 
   addHint(hint: Exclude<Hint, { kind: 'due' }>): void {
@@ -109,4 +108,9 @@ export class LaneSession {
     for (const lane of this.#lanes.values()) this.#context.saveLane(lane)
     this.#lanes.clear()
   }
+}
+
+/** `toFeedLane` leaves out a long key. */
+export function toFeedLane({ lane, flow, key }: FeedLane & { readonly key: string }): FeedLane {
+  return key.length <= MAX_FEED_KEY_LENGTH ? { lane, flow, key } : { lane, flow }
 }

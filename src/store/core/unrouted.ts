@@ -114,5 +114,5 @@ function addUnplacedFeedEntry(
 ): void {
   const unrouted = lanes.length + skips.length === 0 ? work.tables.unrouted.findByEvent(event.seq) : []
   const note = formatRoutingNote({ lanes, unrouted, skips })
-  if (note !== '') addEventFeedEntry(work, event, flow, note)
+  if (note !== '') addEventFeedEntry(work, event, { flow, note, placements: [] })
 }
