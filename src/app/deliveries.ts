@@ -51,7 +51,7 @@ import type { MaintenanceTask } from '../maintain/maintenance.ts'
 
 export interface DeliveryOptions<On extends EventSelector = EventSelector> extends Pick<
   FlowOptions<Run, On>,
-  'on' | 'where' | 'window' | 'debounce' | 'batch' | 'concurrency' | 'keep'
+  'on' | 'where' | 'window' | 'debounce' | 'batch' | 'maxEvents' | 'maxBytes' | 'concurrency' | 'keep'
 > {
   /** The exact delays between attempts. Default: 5 s, 30 s, 2 m, 5 m, then every 15 m up to 75 h in total, ±20 %. */
   readonly retry?: readonly Duration[]
@@ -82,6 +82,8 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof DeliveryOptions>([
   'window',
   'debounce',
   'batch',
+  'maxEvents',
+  'maxBytes',
   'concurrency',
   'keep',
   'retry',

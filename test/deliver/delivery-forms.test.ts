@@ -294,3 +294,15 @@ it('only one delivery may have defaults, because an endpoint gets the events of 
     'on one delivery only; got another on "one"',
   )
 })
+
+it.each(['standard', 'slack'] as const)(
+  'with maxEvents: 1 each event of the form %s is posted alone, in order',
+  async (form) => {
+    const { app, posts, publish, t } = await scene({ maxEvents: 1 })
+    await app.endpoints.create({ url: URL, form })
+    await publish(['a', 'b', 'c'])
+    await t.advance('1s')
+    expect(posts.map(({ body }) => /order\.paid.*?"?\b([abc])\b/.exec(body)?.[1])).toEqual(['a', 'b', 'c'])
+    expect(t.runs.map(({ events }) => events)).toEqual([['a'], ['b'], ['c']])
+  },
+)
