@@ -11,7 +11,7 @@ import { describeLag, LoopLag } from '../maintain/loop-lag.ts'
 import { withMinInterval, MaintenanceScheduler, type MaintenanceTask } from '../maintain/maintenance.ts'
 
 export interface RuntimeDependencies
-  extends Omit<WorkerDependencies, 'deadLetterNews' | 'onDead'>, MaintenanceDependencies {
+  extends Omit<WorkerDependencies, 'deadLetterNews' | 'onDead' | 'onUnplaced'>, MaintenanceDependencies {
   readonly settings: Settings
   readonly schedules: readonly Schedule[]
   readonly publisher: Publisher
@@ -37,7 +37,12 @@ export class Runtime {
     const { store, clock, storeClock, publisher, emit } = deps
     this.#deps = deps
     const deadLetterNews = new DeadLetterNews(deps.flows.values(), deps.registry, storeClock)
-    this.worker = new Worker({ ...deps, deadLetterNews, onDead: () => this.#afterDeath(deadLetterNews) })
+    this.worker = new Worker({
+      ...deps,
+      deadLetterNews,
+      onDead: () => this.#afterDeath(deadLetterNews),
+      onUnplaced: () => this.placeUnroutedSoon(),
+    })
     this.#maintenance = createScheduler(deps, [...createMaintenance(deps), ...deps.tasks])
     this.#ticker = new Ticker({
       clock,

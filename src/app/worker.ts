@@ -36,6 +36,8 @@ export interface WorkerDependencies {
   readonly deadLetterNews: DeadLetterNews
   /** Called once a dead letter is stored. */
   readonly onDead: () => void
+  /** Called after a run whose events were stored without placements, because the routes had changed since it ended. */
+  readonly onUnplaced: () => void
 }
 
 /** How long a run is deferred if the store returned none of its events. */
@@ -256,7 +258,7 @@ export class Worker {
   }
 
   async #settleRun(live: LiveRun, attempted: AttemptResult): Promise<void> {
-    const { emit, clock } = this.#deps
+    const { emit, clock, storeClock, onUnplaced } = this.#deps
     const payload = toRunPayload(live.lease)
     if (attempted.kind === 'lost') {
       this.#loop.forget(live.lease)
@@ -267,6 +269,7 @@ export class Worker {
       const onSettled: SettledListener = (settled, unstored) => {
         emitRunEnd({ ...attempted, lease: live.lease, payload, settled, emit })
         if (settled === 'ok') attempted.onSettled(unstored)
+        if (attempted.settle.publish.length > 0 && attempted.routesEpoch < storeClock.routesEpoch) onUnplaced()
         if (settled === 'ok' && attempted.settle.announceDeadAfter !== undefined) this.#deps.onDead()
         resolve()
       }

@@ -291,6 +291,7 @@ export class DispatchLoop {
     const result = await this.#callStore(call)
     const isOver = result !== undefined || this.#isAbandoned || (endings.length === 1 && claim.length === 0)
     if (!isOver) return result
+    if (result !== undefined) this.#deps.storeClock.update(result.reply, result.sent)
     const unstored = result?.reply.unstored ?? []
     for (const [at, ending] of endings.entries()) {
       const its = unstored.length === 0 ? unstored : unstored.filter(({ settle }) => settle === at)
@@ -372,8 +373,7 @@ export class DispatchLoop {
   }
 
   #startClaimed(reply: SettleAndClaimReply, sent: Millis, claims: readonly ClaimRequest[]): void {
-    const { storeClock: time, flows, startRun, onCrashed } = this.#deps
-    time.update(reply, sent)
+    const { flows, startRun, onCrashed } = this.#deps
     for (const lease of reply.claimed) {
       const flow = flows.find((one) => one.name === lease.flow)
       if (flow === undefined) continue

@@ -34,6 +34,7 @@ it('the process lists its live runs, and none that is over', async () => {
     settings: parseSettings({ store: 'memory:' }),
     deadLetterNews: new DeadLetterNews([], registry, storeClock),
     onDead: () => {},
+    onUnplaced: () => {},
   })
   const events = Array.from({ length: RUNS }, (_, n) => ({
     id: `e${n}`,

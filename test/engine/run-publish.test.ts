@@ -1,6 +1,7 @@
 // L2b: events that a handler publishes are stored once with a successful ending, and otherwise not at all.
-import { describe, expect, test } from 'vitest'
-import { snooze, drop, partial, type Run, type Ending } from '../../src/index.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { snooze, drop, partial, Sluice, type Run, type Ending } from '../../src/index.ts'
+import { testApp } from '../../src/testing/index.ts'
 import { Gate, ping, play, sendNow, soon, START, STORES, emittedEvents, userOf, type Declare } from './scene.ts'
 
 type Handler = (run: Run) => Ending | void | Promise<Ending | void>
@@ -234,4 +235,25 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect(t.runs.at(-1)).toMatchObject({ flow: 'second', events: [{ n: 1 }] })
     expect(t.runs).toHaveLength(4)
   })
+})
+
+test('L18 what a run publishes while an endpoint is removed is placed at once after it', async () => {
+  const app = new Sluice({ store: 'memory:', log: false, encryptionKey: Buffer.alloc(32, 1).toString('base64') })
+  app.delivery('versions', { on: 'version.*' })
+  const seen: string[] = []
+  app.flow('reader', { on: 'version.new', run: ({ events }) => void seen.push(...events.map(({ id }) => id)) })
+  let removed = ''
+  app.flow('publisher', {
+    on: 'ping',
+    run: async (run) => {
+      run.publish({ type: 'version.new', id: 'published' })
+      await app.endpoints.delete(removed)
+    },
+  })
+  const t = await testApp(app)
+  onTestFinished(() => t.stop())
+  removed = (await app.endpoints.create({ url: 'https://example.com/hook' })).id
+  await t.send({ type: 'ping' })
+  await t.settled()
+  expect(seen).toEqual(['published'])
 })
