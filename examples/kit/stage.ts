@@ -143,7 +143,10 @@ export class Stage<World> {
   idle({ flows, within }: { readonly flows?: readonly string[]; readonly within?: Millis } = {}): Promise<void> {
     const isIdle = async (): Promise<boolean> => {
       const all = await this.app.admin.flows.list()
-      return all.every(({ flow, lanes }) => lanes === 0 || flows?.includes(flow) === false)
+      if (!all.every(({ flow, lanes }) => lanes === 0 || flows?.includes(flow) === false)) return false
+      // An event that was routed while an endpoint changed is placed within a second.
+      const { items } = await this.app.admin.deadLetters.list({ kind: 'unrouted' })
+      return items.every(({ reason }) => reason !== 'routes-old')
     }
     return this.until('every lane is empty', isIdle, within)
   }

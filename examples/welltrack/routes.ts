@@ -1,4 +1,5 @@
 // The app's own API: people connect, ask for their past, and have everything removed. It needs an API key.
+import { problem } from '../kit/problem.ts'
 import { backfillProgress, wantBackfill } from './flows/backfill.ts'
 import { connectionMade } from './flows/connection-events.ts'
 import type { Parts } from './parts.ts'
@@ -106,9 +107,4 @@ function isProvider(value: unknown): value is Provider {
 async function bodyOf(request: Request): Promise<Readonly<Record<string, unknown>> | undefined> {
   const body: unknown = await request.json().catch(() => undefined)
   return isRecord(body) ? body : undefined
-}
-
-function problem(status: number, detail: string): Response {
-  const headers = { 'content-type': 'application/problem+json' }
-  return new Response(JSON.stringify({ status, detail }), { status, headers })
 }
