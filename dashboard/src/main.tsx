@@ -1,5 +1,6 @@
 import { render } from 'preact'
 import { App } from './app.tsx'
+import { startEndpointNames } from './state/endpoint-names.ts'
 import { startKeyboard } from './state/keyboard.ts'
 import { startRouter } from './state/router.ts'
 import { loadSession } from './state/session.ts'
@@ -12,6 +13,7 @@ startRouter()
 startKeyboard()
 startStatus()
 startStream()
+startEndpointNames()
 void loadSession()
 
 const root = document.querySelector('#app')

@@ -4,4 +4,11 @@ import type { PageName } from '../lib/routes.ts'
 
 export type PageView = ComponentType
 
-export const PAGE_LOADERS: Readonly<Partial<Record<PageName, () => Promise<PageView>>>> = {}
+export const PAGE_LOADERS: Readonly<Partial<Record<PageName, () => Promise<PageView>>>> = {
+  events: async () => (await import('./events/events.tsx')).Events,
+  event: async () => (await import('./events/event.tsx')).EventPage,
+  lanes: async () => (await import('./lanes/lanes.tsx')).Lanes,
+  lane: async () => (await import('./lane/lane.tsx')).LanePage,
+  runs: async () => (await import('./runs/runs.tsx')).Runs,
+  run: async () => (await import('./runs/run.tsx')).RunPage,
+}

@@ -11,7 +11,7 @@ export interface Resource<T> {
   readonly readAt: number
   /** `data` belongs to another address, and the answer for the present one is on its way. */
   readonly isStale: boolean
-  refresh(): void
+  readonly refresh: () => void
 }
 
 interface Entry<T> {

@@ -153,6 +153,7 @@ export interface EventDetail extends Omit<EventItem, 'lanes'> {
     readonly due?: number
     readonly run?: LaneRun
     readonly waiting?: number
+    readonly deferredBy?: string
     readonly position?: number
   }[]
   readonly attributes: Readonly<Record<string, unknown>>
