@@ -1,0 +1,51 @@
+// Takes screenshots of the dashboard, to be looked at: `node test/dashboard/shots.ts <folder> [page…]`.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { openBrowser } from '../browser.ts'
+import { openScene } from './scene.ts'
+
+const [folder = '/tmp/shots', ...wanted] = process.argv.slice(2)
+mkdirSync(folder, { recursive: true })
+const isLive = process.env['LIVE'] === '1'
+const scene = await openScene({ pace: isLive ? 'live' : 'still' })
+if (isLive) scene.traffic(12)
+const browser = await openBrowser()
+try {
+  if (isLive) await new Promise((resolve) => setTimeout(resolve, 25_000))
+  const lanes = (await scene.app.admin.lanes.search({ flow: 'rank-user' })).items
+  const events = (await scene.app.admin.events.list({ type: 'page.updated' })).items
+  const orders = (await scene.app.admin.events.list({ type: 'order.created' })).items
+  const runs = (await scene.app.admin.runs.list({ flow: 'invoices' })).items
+  const pages: Record<string, string> = {
+    overview: '',
+    lanes: 'lanes',
+    lane: `lanes/${lanes.find(({ key }) => key === 'ada')?.id ?? lanes[0]?.id ?? ''}`,
+    events: 'events',
+    event: `events/${orders[0]?.id ?? events[0]?.id ?? ''}`,
+    runs: 'runs',
+    run: `runs/${runs[0]?.id ?? ''}`,
+  }
+  for (const [name, path] of Object.entries(pages)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue
+    for (const [kind, scheme, width] of [
+      ['light', 'light', 1_440],
+      ['dark', 'dark', 1_440],
+      ['400', 'light', 400],
+    ] as const) {
+      const page = await browser.context.newPage()
+      page.on('console', (message) => message.type() === 'error' && console.log(name, kind, message.text()))
+      page.on('pageerror', (error) => console.log(name, kind, error.message))
+      await page.setViewportSize({ width, height: width === 400 ? 860 : 900 })
+      await page.emulateMedia({ colorScheme: scheme })
+      await page.goto(scene.url + path)
+      await page.waitForTimeout(2_500)
+      if (name === 'lanes' && kind !== '400') await page.keyboard.press('j')
+      if (name === 'lanes') await page.waitForTimeout(600)
+      await page.screenshot({ path: join(folder, `${name}-${kind}.png`), fullPage: process.env['FULL'] === '1' })
+      await page.close()
+    }
+  }
+} finally {
+  await browser.close()
+  await scene.close()
+}
