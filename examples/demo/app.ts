@@ -1,11 +1,11 @@
-// The app that the demo shows, as anybody would write it: each user is a lane, and every API call is under one shared limit.
+// The app of the demo, written as a user would write it: each user has a lane, and every API call is under one shared limit.
 import { Sluice, type Clock, type Store } from 'sluice'
 import type { Chance } from '../kit/chance.ts'
-import { standardWebhooks } from 'sluice/sources'
-import { API, FLOW, LEASE, RETRY, TASKS } from './flow.ts'
+import { bearer, standardWebhooks } from 'sluice/sources'
+import { API, BY_HAND, FLOW, LEASE, NEWS, RETRY, TASKS } from './flow.ts'
 import type { Tell } from './life.ts'
 import { rankUser } from './rank-user.ts'
-import { SECRET } from './webhooks.ts'
+import { BY_HAND_TOKEN, ENCRYPTION_KEY, SECRET } from './webhooks.ts'
 import { Witness } from './witness.ts'
 
 export interface AppParts {
@@ -20,7 +20,7 @@ interface RankingApp {
   readonly witness: Witness
 }
 
-/** All users of the demo are at one address. */
+/** All users of the demo share one address. */
 const EVERYBODY = { rate: 100_000, per: '1m' } as const
 
 export function rankingApp({ store, clock, luck, tell }: AppParts): RankingApp {
@@ -32,20 +32,23 @@ export function rankingApp({ store, clock, luck, tell }: AppParts): RankingApp {
     lease: LEASE,
     heartbeat: LEASE / 3,
     addressRate: EVERYBODY,
-    // So that `sluice` and curl can look at it from this machine.
+    encryptionKey: ENCRYPTION_KEY,
+    // The subscribers are on this machine.
+    delivery: { allowLoopback: true },
+    // Opens the dashboard and the API to this machine without a key.
     admin: { open: 'loopback' },
     log: false,
   })
   const api = app.limit(API.name, { rate: API.rate, per: API.per })
   const witness = new Witness(app, { store, clock, tell })
   app.source(TASKS, standardWebhooks({ secret: SECRET, subject: 'data.assignee' }))
+  app.source(BY_HAND, bearer({ secret: BY_HAND_TOKEN, subject: 'user' }))
   app.flow(FLOW, {
-    on: `${TASKS}/task.edited`,
+    on: [`${TASKS}/task.edited`, `${BY_HAND}/*`],
     key: (event) => event.subject,
-    // Short enough that one sees windows close within a minute.
-    window: { quiet: '2s', max: '10s' },
+    debounce: { quiet: '2s', max: '10s' },
     whileRunning: 'requeue',
-    // Under a hard cap on calls, a second run at once would only wait beside the first.
+    // The limit allows no more calls with two runs than with one.
     concurrency: 1,
     retry: RETRY,
     run: async (run) => {
@@ -53,5 +56,7 @@ export function rankingApp({ store, clock, luck, tell }: AppParts): RankingApp {
       return rankUser(run, { api, clock, luck, tell })
     },
   })
+  // A subscriber's backoff is short here, so that its breaker can be seen to open.
+  app.delivery('rankings', { on: NEWS, batch: '2s', retry: ['2s', '5s', '10s'] })
   return { app, witness }
 }

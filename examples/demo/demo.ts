@@ -1,4 +1,4 @@
-// The demo itself: users, app and watcher on one store and one clock, until its time is up or somebody stops it.
+// `runDemo` runs the app, the simulated users and the watcher on one store and one clock, until the time is over or it is stopped.
 import type { Clock, Millis, Sluice, Store } from 'sluice'
 import { rankingApp } from './app.ts'
 import { deadSince, lanesOf, waitingIn, type Lanes } from './census.ts'
@@ -17,12 +17,12 @@ export interface DemoParts {
   readonly clock: Clock
   readonly screen: Screen
   readonly seed: number
-  /** Undefined: until it is stopped. */
+  /** Undefined until it is stopped. */
   readonly lasts: Millis | undefined
   readonly stop: AbortSignal
-  /** Whether simulated users edit; else only what somebody sends is shown. */
+  /** Whether simulated users send webhooks. */
   readonly play: boolean
-  /** Makes the app reachable, and says how to send it a webhook. */
+  /** Makes the app reachable, and returns how to send it a webhook. */
   readonly serve: (app: Sluice) => Promise<Deliver>
 }
 
@@ -87,7 +87,7 @@ export async function runDemo(parts: DemoParts): Promise<Outcome> {
   return { facts, last: shot(after), retries, deadRuns, lost }
 }
 
-/** Runs all until the time is up, the signal comes or one of them fails; then stops all, and waits for all. */
+/** Runs the tasks until the time is over, the demo is stopped or one of them fails. Then it stops all, and waits for them. */
 async function together(
   { clock, lasts, stop }: DemoParts,
   tasks: readonly ((stop: AbortSignal) => Promise<void>)[],

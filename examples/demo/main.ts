@@ -1,5 +1,5 @@
-// `npm start`: a server on a real store; with --play simulated users send it bursts of webhooks, which are debounced and run
-// first ready first served under 3 calls a second.
+// `npm start` serves the demo app on a real store. Simulated users send it bursts of webhooks, which it debounces and runs first
+// ready, first served, under 3 calls per second.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,15 +10,17 @@ import { optionsFrom, USAGE, type Options } from './options.ts'
 import { liveScreen, plainScreen, type Screen } from './screen.ts'
 import { coloured, uncoloured } from './style.ts'
 import { summaryOf } from './summary.ts'
-import type { Deliver } from './users.ts'
-import { asCommand, taskEdited } from './webhooks.ts'
+import { BY_HAND, TASKS } from './flow.ts'
+import { startSubscribers } from './subscribers.ts'
 import { PLAIN, tableOf, WIDTH_MAX } from './table.ts'
+import type { Deliver } from './users.ts'
+import { welcome } from './welcome.ts'
 
 const { stdout, stderr, env } = process
 const live = stdout.isTTY && env['TERM'] !== 'dumb'
 const paint = live && (env['NO_COLOR'] ?? '') === '' ? coloured : uncoloured
 
-/** 0: shown, and all checks held. 1: a check or the store failed. 2: the options make no sense. */
+/** `main` returns 0 if all checks held, 1 if a check or the store failed, and 2 if an option is wrong. */
 async function main(args: readonly string[]): Promise<number> {
   let options: Options
   try {
@@ -66,6 +68,7 @@ interface Place {
 async function show({ lasts, seed, play, port }: Options, store: Store, { address, removed }: Place): Promise<number> {
   const clock = systemClock
   const { durable } = await store.stats()
+  const closing: (() => Promise<void>)[] = []
   const screen = live ? liveScreen(stdout, paint) : plainScreen((text) => stdout.write(text))
   try {
     const outcome = await runDemo({
@@ -76,7 +79,7 @@ async function show({ lasts, seed, play, port }: Options, store: Store, { addres
       lasts,
       stop: stopSignal(screen),
       play,
-      serve: (app) => serve(app, port),
+      serve: (app) => serve(app, { port, screen, closing }),
     })
     screen.close()
     const checks = checksOf(outcome.facts)
@@ -86,23 +89,30 @@ async function show({ lasts, seed, play, port }: Options, store: Store, { addres
     return checks.every((check) => check.held) ? 0 : 1
   } finally {
     screen.close()
+    for (const close of closing) await close()
   }
 }
 
-/** Says where everything is, and how to send it something. */
-async function serve(app: Sluice, port: number | undefined): Promise<Deliver> {
-  const { url, sources } = await app.listen(port === undefined ? {} : { port })
-  const address = `${url}${sources[0]?.path ?? ''}`
-  const example = asCommand(address, taskEdited('you', 'msg_by_hand', systemClock.now()))
-  stdout.write(` Listens on ${url}\n webhooks  ${address}\n health    ${url}/healthz\n ready     ${url}/readyz\n\n`)
-  stdout.write(` Send one (good for five minutes), and see it run after two quiet seconds:\n${example}\n\n`)
-  return ({ body, headers }) => fetch(address, { method: 'POST', body, headers })
+/** `serve` makes the app reachable, adds the subscribers, and shows the addresses. */
+async function serve(app: Sluice, { port, screen, closing }: ServeOptions): Promise<Deliver> {
+  const { url } = await app.listen(port === undefined ? {} : { port })
+  const subscribers = await startSubscribers(app, systemClock)
+  closing.push(() => subscribers.close())
+  screen.welcome(welcome({ dashboard: `${url}/dashboard`, webhook: `${url}/in/${BY_HAND}` }, paint))
+  return ({ body, headers }) => fetch(`${url}/in/${TASKS}`, { method: 'POST', body, headers })
 }
 
-/** One Ctrl-C may arrive several times, handed on by those who started us; a second one is later than this. */
+interface ServeOptions {
+  readonly port: number | undefined
+  readonly screen: Screen
+  /** What must be closed after the demo. */
+  readonly closing: (() => Promise<void>)[]
+}
+
+/** npm passes a Ctrl-C on, so one may arrive several times. A second Ctrl-C of the user comes later than this. */
 const SAME_CTRL_C = 1_000
 
-/** Ctrl-C stops with the summary, a second one at once. A reader that went away stops it too. */
+/** Ctrl-C stops the demo with its summary, and a second one ends it at once. So does a closed output. */
 function stopSignal(screen: Screen): AbortSignal {
   const stop = new AbortController()
   let first: number | undefined

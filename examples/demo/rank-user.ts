@@ -1,7 +1,7 @@
-// What a run does: a few calls to an API that is simulated and now and then fails, as the real one does.
+// `rankUser` is the handler: it makes a few calls to a simulated API, which fails from time to time as a real one does.
 import { retry, type Clock, type Ending, type Limit, type Run } from 'sluice'
 import type { Chance } from '../kit/chance.ts'
-import { POISON } from './flow.ts'
+import { NEWS, POISON } from './flow.ts'
 import type { Tell } from './life.ts'
 import { sleep } from './sleep.ts'
 
@@ -24,9 +24,10 @@ export async function rankUser(run: Run, parts: ApiParts): Promise<Ending | unde
       return answerTo(run, parts)
     })
     run.count('calls')
-    // Returned, not thrown: that the API says no is nothing unexpected.
+    // A refusal of the API is expected, so the handler returns it instead of throwing an error.
     if (answer !== '200 ok') return retry({ after: 0, reason: answer })
   }
+  run.publish({ type: NEWS, subject: run.key, data: { user: run.key, edits: run.events.length } })
   return undefined
 }
 

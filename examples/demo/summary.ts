@@ -1,4 +1,4 @@
-// What a reader should take away: what was shown, and whether what was promised held.
+// `summaryOf` is printed at the end: what was shown, and whether the checks held.
 import type { Check } from './checks.ts'
 import type { Outcome } from './demo.ts'
 import { API } from './flow.ts'
@@ -8,7 +8,7 @@ import type { Paint } from './style.ts'
 export interface Shown {
   readonly outcome: Outcome
   readonly checks: readonly Check[]
-  /** The address of the store, what it says of its own durability, and whether it is removed now. */
+  /** The address of the store, how durable it is, and whether it is removed now. */
   readonly store: string
   readonly durable: string
   readonly removed: boolean
@@ -18,8 +18,10 @@ export interface Shown {
 const NAME_WIDTH = 24
 
 export function summaryOf(shown: Shown, paint: Paint): readonly string[] {
-  const { checks } = shown
+  const { checks, outcome } = shown
   const held = checks.every((check) => check.held)
+  const { received, waitedBefore } = outcome.facts
+  if (received + waitedBefore === 0) return [' No webhook was received, so there is nothing to check.']
   return [
     ...story(shown, paint),
     '',

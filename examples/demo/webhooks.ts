@@ -1,9 +1,13 @@
-// The webhooks of the demo's task service: signed as Standard Webhooks, by a secret that is good for nothing else.
+// The webhooks of the demo's task service, signed by Standard Webhooks.
 import { createHmac } from 'node:crypto'
 import type { Millis } from 'sluice'
 
-/** Everybody may know it: it only lets in what the demo itself could make up. */
+/** The secrets of the demo are public: they admit only what the demo itself could invent. */
 export const SECRET = 'whsec_c2x1aWNlLWRlbW8tc2VjcmV0LW5vdC1mb3ItdXNl'
+
+export const BY_HAND_TOKEN = 'demo'
+/** 32 bytes. A fixed key, so that a kept store can be opened again. */
+export const ENCRYPTION_KEY: string = Buffer.from('sluice-demo-key-not-for-use-else').toString('base64')
 
 export interface Webhook {
   readonly body: string
@@ -22,10 +26,4 @@ export function taskEdited(user: string, id: string, now: Millis): Webhook {
     'webhook-signature': `v1,${mac}`,
   }
   return { body, headers }
-}
-
-/** For a user who sends a webhook by hand: the signature is valid for five minutes. */
-export function asCommand(url: string, { body, headers }: Webhook): string {
-  const given = Object.entries(headers).map(([name, value]) => `  -H '${name}: ${value}' \\`)
-  return [`curl -i ${url} \\`, ...given, `  -d '${body}'`].join('\n')
 }

@@ -1,7 +1,10 @@
-// Puts what the engine says into the demo's own words: how runs begin and end, and with which events.
+// `Witness` turns the events that the app emits into the demo's log: how runs begin and end, and with which events.
 import type { Clock, Millis, Run, Sluice, Store } from 'sluice'
-import { FLOW, LEASE } from './flow.ts'
+import { BY_HAND, FLOW, LEASE, TASKS } from './flow.ts'
 import type { SeenEvent, Tell } from './life.ts'
+
+/** Events of other sources are those that the demo publishes itself. */
+const EDITS: ReadonlySet<string> = new Set([TASKS, BY_HAND])
 
 interface Ended {
   readonly at: Millis
@@ -19,9 +22,9 @@ export class Witness {
   readonly #app: Sluice
   readonly #clock: Clock
   readonly #tell: Tell
-  /** How long each user waited in line for the latest turn. */
+  /** How long the lane of each user was ready before its latest claim. */
   readonly #late = new Map<string, Millis>()
-  /** By run. */
+  /** The events of each live run. */
   readonly #inHand = new Map<string, readonly SeenEvent[]>()
 
   readonly #store: Store
@@ -35,32 +38,38 @@ export class Witness {
     app.on('event.received', ({ event }) => {
       this.#receiving = Promise.all([this.#receiving, this.#received(event)])
     })
-    app.on('run.claimed', ({ key, late }) => void this.#late.set(key, late))
+    app.on('run.claimed', ({ flow, key, late }) => {
+      if (flow === FLOW) this.#late.set(key, late)
+    })
     app.on('run.done', (run) => {
-      tell({ kind: 'done', ...this.#ended(run), calls: run.counts['calls'] ?? 0, ms: run.ms })
+      if (run.flow === FLOW) tell({ kind: 'done', ...this.#ended(run), calls: run.counts['calls'] ?? 0, ms: run.ms })
     })
     app.on('run.retry', (run) => {
-      const { attempt, error, after } = run
-      tell({ kind: 'retry', ...this.#ended(run), attempt, error, after })
+      const { flow, attempt, error, after } = run
+      if (flow === FLOW) tell({ kind: 'retry', ...this.#ended(run), attempt, error, after })
     })
     app.on('run.dead', (run) => {
-      const { attempt, error } = run
-      tell({ kind: 'dead', ...this.#ended(run), attempt, error })
+      const { flow, attempt, error } = run
+      if (flow === FLOW) tell({ kind: 'dead', ...this.#ended(run), attempt, error })
     })
     for (const name of ['run.snoozed', 'run.deferred'] as const) {
-      app.on(name, (run) => tell({ kind: 'released', ...this.#ended(run) }))
+      app.on(name, (run) => {
+        if (run.flow === FLOW) tell({ kind: 'released', ...this.#ended(run) })
+      })
     }
-    app.on('run.lost', (run) => tell({ kind: 'lost', ...this.#ended(run) }))
+    app.on('run.lost', (run) => {
+      if (run.flow === FLOW) tell({ kind: 'lost', ...this.#ended(run) })
+    })
   }
 
-  /** Everything that has come was told. */
+  /** `seenAll` resolves when every received event is in the log. */
   async seenAll(): Promise<void> {
     await this.#receiving
   }
 
   async #received(id: string): Promise<void> {
     const { item } = await this.#store.get({ kind: 'events', id })
-    if (item === undefined) return
+    if (item === undefined || !EDITS.has(item.source)) return
     const user = item.subject
     const lane = await this.#app.admin.lanes.get(FLOW, user)
     const at = this.#clock.now()
@@ -69,12 +78,12 @@ export class Witness {
     this.#tell({ kind: 'received', at, user, id, waiting, dueIn, running: lane?.run !== undefined })
   }
 
-  /** For the handler to call: it alone knows the events of its run one by one. */
+  /** The handler calls `begun`, because only the run knows its events. */
   async begun({ id, key: user, attempt, events: all }: Run): Promise<void> {
     const events = all.map((event) => ({ id: event.id, arrived: event.arrived ?? 0 }))
     this.#inHand.set(id, events)
     const lane = await this.#app.admin.lanes.get(FLOW, user)
-    // Lanes are held to their order by the millisecond, so that it has to be the claim's own, as its lease tells it.
+    // The check of the order needs the time of the claim itself, which follows from the lease.
     const at = lane?.run === undefined ? this.#clock.now() : lane.run.until - LEASE
     this.#tell({ kind: 'claimed', at, user, due: at - (this.#late.get(user) ?? 0), attempt, events })
   }

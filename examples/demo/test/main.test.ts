@@ -46,20 +46,20 @@ function start(...args: readonly string[]): Started {
 
 it('stops by itself with a summary, and goes on where it stopped', async () => {
   const store = `--store=sqlite:${join(folder, 'kept.db')}`
-  const first = await start('--play', '--port=0', '--seconds=3', store).ended
+  const first = await start('--port=0', '--seconds=3', store).ended
   expect(first).toMatchObject({ code: 0, err: '' })
   expect(first.out).toContain('All checks held.')
   const waiting = /(\d+) waiting \+/.exec(first.out)?.[1]
-  const second = await start('--play', '--port=0', '--seconds=1', store).ended
+  const second = await start('--port=0', '--seconds=1', store).ended
   expect(second).toMatchObject({ code: 0, err: '' })
   expect(second.out).toContain(`+ ${waiting} from before`)
 })
 
 it('stops on Ctrl-C in the middle of a run, with the summary', async () => {
-  const demo = start('--play', '--port=0', '--forever')
+  const demo = start('--port=0')
   await demo.printed('claimed')
   demo.interrupt()
-  // Handed on by everybody who started it, one Ctrl-C arrives more than once.
+  // npm passes a Ctrl-C on, so it arrives more than once.
   demo.interrupt()
   const ended = await demo.ended
   expect(ended).toMatchObject({ code: 0, err: '' })
@@ -67,32 +67,38 @@ it('stops on Ctrl-C in the middle of a run, with the summary', async () => {
   expect(ended.out).toContain('All checks held.')
 })
 
-it('serves: the command it prints sends a signed webhook, which is seen to run', async () => {
-  const demo = start('--port=0')
-  const out = await demo.printed("-d '")
-  const command = /curl -i (\S+) \\\n([\s\S]*?)  -d '(.*)'/.exec(out)
-  const headers = Object.fromEntries(
-    [...(command?.[2] ?? '').matchAll(/-H '([^:]+): (.*)'/g)].map(([, name = '', value = '']) => [name, value]),
-  )
-  const url = command?.[1] ?? ''
-  const response = await fetch(url, { method: 'POST', headers, body: command?.[3] ?? '' })
-  expect(response.status).toBe(202)
-  expect((await fetch(url, { method: 'POST', headers, body: '{"type":"forged"}' })).status).toBe(401)
+it('prints the dashboard first, and a command that sends a webhook, which then runs', async () => {
+  const demo = start('--port=0', '--quiet')
+  const out = await demo.printed('Try next')
+  expect(out).toMatch(/^ Dashboard {2}(http:\S+\/dashboard)\n/)
+  const [, authorization = '', body = '', url = ''] = /curl -H 'authorization: (.*?)' -d (\S+) (\S+)/.exec(out) ?? []
+  const post = (headers: Record<string, string>): Promise<Response> =>
+    fetch(url, { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers }, body })
+  expect((await post({ authorization })).status).toBe(202)
+  expect((await post({ authorization: 'Bearer forged' })).status).toBe(401)
   expect((await fetch(new URL('/healthz', url))).status).toBe(200)
+  expect(await (await fetch(new URL('/dashboard/', url))).text()).toContain(`<div id="app">`)
   await demo.printed('you')
   await demo.printed('done')
   demo.interrupt()
   expect(await demo.ended).toMatchObject({ code: 0, err: '' })
 })
 
-it('refuses options that make no sense, and says which there are', async () => {
+it('says that there is nothing to check if no webhook was received', async () => {
+  const { code, out } = await start('--port=0', '--quiet', '--seconds=0.1').ended
+  expect(code).toBe(0)
+  expect(out).toContain('No webhook was received, so there is nothing to check.')
+  expect(out).not.toContain('All checks held')
+})
+
+it('rejects a wrong option, and prints the usage', async () => {
   const { code, out, err } = await start('--seconds=soon').ended
   expect({ code, out }).toEqual({ code: 2, out: '' })
-  expect(err).toContain('--seconds=soon is not a number above 0.')
+  expect(err).toContain('--seconds must be a number above 0; got soon.')
   expect(err).toContain('npm start -- [options]')
 })
 
-it('says what is wrong with a store that cannot be opened', async () => {
+it('prints why a store cannot be opened', async () => {
   const { code, err } = await start('--store=paper:').ended
   expect(code).toBe(1)
   expect(err).toContain('STORE_UNKNOWN')

@@ -1,7 +1,7 @@
-// The picture in a terminal: drawn over itself, within the terminal's size, and gone without a trace.
+// The live table in a terminal: each frame replaces the last one, fits the terminal, and leaves no trace at the end.
 import { expect, it } from 'vitest'
 import type { Snapshot } from '../snapshot.ts'
-import { liveScreen } from '../screen.ts'
+import { liveScreen, plainScreen } from '../screen.ts'
 import { uncoloured } from '../style.ts'
 
 const SHOT: Snapshot = {
@@ -60,4 +60,31 @@ it('follows the terminal when its size changes, and never draws more lines than 
   screen.news(due(1), 0)
   screen.show(SHOT)
   expect(to.written[1]?.split('\r\n')).toHaveLength(4)
+})
+
+it('keeps the welcome above the table, as much of it as there is room for', () => {
+  const to = terminal(80, 40)
+  const screen = liveScreen(to, uncoloured)
+  screen.welcome(['Dashboard', 'two', 'three', 'four', 'five'])
+  for (const rows of [40, 14, 12, 8]) {
+    to.rows = rows
+    screen.show(SHOT)
+  }
+  const heads = to.written.slice(1).map((frame) =>
+    frame
+      .slice(frame.indexOf('H') + 1)
+      .split('Sluice')[0]
+      ?.split('\x1b[K')
+      .map((line) => line.trim())
+      .filter((line) => line !== '')
+      ?.join(' '),
+  )
+  expect(heads).toEqual(['Dashboard two three four five', 'Dashboard two three four', 'Dashboard', ''])
+})
+
+it('never lets the times of the log run backwards', () => {
+  let text = ''
+  const screen = plainScreen((more) => (text += more))
+  for (const n of [2, 1, 3]) screen.news(due(n), 0)
+  expect(text.match(/\d+\.\d s/g)).toEqual(['2.0 s', '2.0 s', '3.0 s'])
 })
