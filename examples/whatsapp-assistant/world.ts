@@ -13,7 +13,7 @@ export interface World {
   readonly twilio: TwilioStandIn
   readonly model: ModelStandIn
   /** A key of the app's API, once one was made. */
-  apiKey: string | undefined
+  apiKey: Promise<string> | undefined
   /** Counted, so that each scenario has lines and people of its own. */
   made: number
 }

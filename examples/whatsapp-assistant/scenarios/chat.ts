@@ -124,8 +124,8 @@ export class Chat {
   /** The tenant changes settings of the line. */
   async set(change: SettingsChange, line = this.line): Promise<Response> {
     const { app, send, world } = this.stage
-    world.apiKey ??= (await app.admin.keys.create({ name: 'scenarios', role: 'operate' })).secret
-    const headers = { authorization: `Bearer ${world.apiKey}`, 'content-type': 'application/json' }
+    world.apiKey ??= app.admin.keys.create({ name: 'scenarios', role: 'operate' }).then(({ secret }) => secret)
+    const headers = { authorization: `Bearer ${await world.apiKey}`, 'content-type': 'application/json' }
     const response = await send(`/settings/${line}`, { method: 'PATCH', headers, body: JSON.stringify(change) })
     if (response.status !== 200) throw new Error(`The settings were not changed: ${await response.text()}`)
     return response

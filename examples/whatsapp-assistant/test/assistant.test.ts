@@ -1,7 +1,9 @@
 // What the scenarios do not show: the start, and the plain functions of the domain.
-import { systemClock } from 'sluice'
+import { Sluice, systemClock } from 'sluice'
+import { testApp } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { build } from '../assistant.ts'
+import { twilioChannel } from '../channels.ts'
 import { handedOn } from '../domain/handed-on.ts'
 import { naturalDelay } from '../domain/natural-delay.ts'
 import { checkChange, withDefaults } from '../domain/settings.ts'
@@ -38,6 +40,37 @@ describe('the start', () => {
     await expect(table.of(['1'])).rejects.toThrow(
       /^The tables of the app in \/no\/such\/folder\/assistant\.db\.assistant cannot be opened: .* Create the folder/,
     )
+  })
+})
+
+describe('the channel to Twilio', () => {
+  it('asks for the statuses at the public address of the webhook, and returns the id that they carry', async () => {
+    const app = new Sluice({ store: 'memory:', log: false })
+    const limit = app.limit('send', { rate: 1, per: '1s' })
+    const forms: string[] = []
+    const respond = async (request: Request): Promise<Response> => {
+      forms.push(await request.text())
+      return Response.json({ sid: 'SM7' }, { status: 201 })
+    }
+    const t = await testApp(app, { fetch: respond })
+    const callback = 'https://hooks.example/in/twilio'
+    const access = { url: url('twilio'), typingUrl: url('typing'), authToken: 'token', limit }
+    const to = {
+      channel: 'twilio',
+      id: 'SM1',
+      line: '+1',
+      account: 'AC1',
+      person: '+2',
+      phone: '+2',
+      text: '',
+      at: 0,
+    } as const
+    const run = { id: 'run', signal: new AbortController().signal }
+    const sent = twilioChannel({ ...access, callback }).send(to, 'Hi', run)
+    expect(await t.until(sent)).toBe('SM7')
+    await t.until(twilioChannel({ ...access, callback: undefined }).send(to, 'Hi', run))
+    expect(forms.map((form) => new URLSearchParams(form).get('StatusCallback'))).toEqual([callback, null])
+    await t.stop()
   })
 })
 
