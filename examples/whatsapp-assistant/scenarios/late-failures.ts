@@ -59,9 +59,8 @@ async function everyRemedy(chat: Chat, people: readonly string[], codes: typeof 
   const { items } = await chat.stage.app.admin.deadLetters.list({ flow: 'undelivered' })
   const reasons = items.map(({ reason }) => /error (\d+)/.exec(reason ?? '')?.[1] ?? 'unknown')
   const own = reasons.filter((code) => Object.values(codes).some((one) => String(one) === code)).toSorted()
-  chat.checkTexts('an operator sees the four failures that were not repeated', own, [
-    ...[codes.trouble, codes.unreachable, codes.refused, codes.refused].map(String).toSorted(),
-  ])
+  const dead = [codes.trouble, codes.unreachable, codes.refused, codes.refused].map(String).toSorted()
+  chat.checkTexts('an operator sees the four failures that were not repeated', own, dead)
   chat.check(
     'nothing else is dead',
     reasons.every((code) => code !== 'unknown'),

@@ -71,13 +71,12 @@ it('shows the wait, the text to hand on, a half-made answer that is struck out, 
   await write(page, 'A table')
   await expect.poll(handedOn).toBe('A table')
   await expect.poll(() => isAround(page)).toBe(true)
-  await expect.poll(() => secondsLeft(page)).toBeLessThan(2)
-  expect(await ringLeft(page)).toBeLessThan(0.5)
+  await expect.poll(() => secondsLeft(page)).toBeLessThan(1.5)
+  const before = await ringLeft(page)
   await write(page, 'for four')
   await expect.poll(handedOn).toMatch(/^A table\n\[\+\d+s\] for four$/)
   // The ring began anew.
-  expect(await secondsLeft(page)).toBeGreaterThan(2)
-  expect(await ringLeft(page)).toBeGreaterThan(0.5)
+  expect(await ringLeft(page)).toBeGreaterThan(before)
   expect(await isAround(page)).toBe(true)
   const preview = (await handedOn()) ?? ''
   await page.getByRole('button', { name: "Send the provider's retry" }).click()
