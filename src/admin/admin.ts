@@ -139,6 +139,7 @@ const ARGUMENTS: { readonly [Name in keyof Admin]?: ArgumentShapes<Admin[Name]> 
     // `start` and `count` check their filters themselves.
     show: { id: 'text' },
     cancel: { id: 'text' },
+    resume: { id: 'text' },
   },
   keys: {
     create: { options: { 'by?': 'text' } },

@@ -80,6 +80,7 @@ export async function runReplayPage(deps: ReplayPageDependencies, run: Run): Pro
     ended: isDone ? kept.now : undefined,
     ...(isLast && !isDone && { isPlaced: true }),
     scanned: record.scanned + judged.length,
+    reached: page.items.at(-1)?.arrived ?? record.reached,
     placed: record.placed + results.length - gone,
     skipped: record.skipped + judged.filter(({ kind }) => kind === 'skipped').length,
     gone: record.gone + gone + judged.filter(({ kind }) => kind === 'gone').length,

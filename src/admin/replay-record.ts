@@ -22,6 +22,8 @@ export interface ReplayRecord {
   /** The matching events, counted before the first one was placed. */
   readonly found: number
   readonly scanned: number
+  /** When the last event that was read had arrived. */
+  readonly reached?: Millis | undefined
   readonly placed: number
   /** Events that no flow takes, or that have no key. */
   readonly skipped: number

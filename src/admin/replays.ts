@@ -2,7 +2,7 @@
 // be cancelled (L16). A replay is a lane: each of its runs places one page and publishes the next step.
 import { randomUUID } from 'node:crypto'
 import { NEVER, type Millis } from '../clock.ts'
-import type { SluiceError } from '../errors.ts'
+import { SluiceError } from '../errors.ts'
 import { MIN_PER } from '../limit/options.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { laneId } from '../model/identity.ts'
@@ -95,6 +95,19 @@ export class Replays {
     return this.#begin(store, { id, filter: wanted, event: filter.event, into, ...pace })
   }
 
+  /** `sendAgain` is `start` for one endpoint. One replay of an endpoint runs at a time. */
+  async sendAgain(endpoint: string, filter: ReplayFilter, { into, ...pace }: ReplayOptions): Promise<Replay> {
+    const [wanted, flows, rate] = [this.#toStoreFilter(filter), this.#targetFlows(into), parseRate(pace)]
+    const store = await this.#deps.store()
+    const { all } = await readReplays(store)
+    const other = all.find(({ record }) => record.endpoint === endpoint && record.state === 'running')
+    if (other !== undefined) {
+      const text = `The replay ${other.record.id} to this endpoint is running. Wait for its end, or cancel it.`
+      throw new SluiceError('CONFLICT', text)
+    }
+    return this.#begin(store, { id: parseReplayId(), filter: wanted, event: undefined, into: flows, endpoint, ...rate })
+  }
+
   /** `sendHistory` places the events since `from` before the live events of a new endpoint. */
   async sendHistory(id: string, { endpoint, tenant, from, into }: HistoryToSend): Promise<Replay> {
     const store = await this.#deps.store()
@@ -166,6 +179,27 @@ export class Replays {
       this.#deps.emit('replay.cancelled', { replay: id, placed: record.placed })
       // The next step ends a history.
       if (record.isHistory === true) await this.#deps.publishStep(record)
+      return 'ok'
+    }
+  }
+
+  /** `resume` continues a cancelled replay from the first event that it has not read. */
+  async resume(id: string): Promise<'ok' | 'already' | 'missing'> {
+    const store = await this.#deps.store()
+    for (;;) {
+      const kept = await readReplay(store, id)
+      if (kept === undefined) return 'missing'
+      const { state, isHistory, step, found } = kept.record
+      if (state !== 'cancelled') return 'already'
+      if (isHistory === true) {
+        const text =
+          'The live events of the endpoint have followed its cancelled history. Replay the rest to the endpoint.'
+        throw new SluiceError('CONFLICT', text)
+      }
+      const record: ReplayRecord = { ...kept.record, state: 'running', ended: undefined, step: step + 1 }
+      if ((await writeReplay(store, record, kept.rev)) !== 'written') continue
+      this.#deps.emit('replay.started', { replay: id, found })
+      await this.#deps.publishStep(record)
       return 'ok'
     }
   }

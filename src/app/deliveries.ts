@@ -299,10 +299,11 @@ export class Deliveries {
     build: BodyFunction | undefined,
     nextAttempt: DeliveryBatch['nextAttempt'],
   ): Promise<DeliveryReport> {
-    const { id, flow, key, attempt, events, signal } = run
+    const { id, flow, key, attempt, replay, events, signal } = run
     const { sent } = (run.state ?? {}) as Partial<DeliveryProgress>
     const extend = (): void => run.extend(this.#settings.deadline + DEADLINE_MARGIN)
-    const batch = { endpoint: key, name: flow, run: id, attempt, events, sent, build, signal, extend, nextAttempt }
+    const which = { endpoint: key, name: flow, run: id, attempt, replay, events }
+    const batch = { ...which, sent, build, signal, extend, nextAttempt }
     const report = await deliver(this.#delivery, batch)
     const { result } = report
     if (result.kind === 'held' || result.kind === 'disable')

@@ -6,7 +6,8 @@ import type { ReplayRecord } from '../admin/replay-record.ts'
 import { resumeReplay } from '../admin/replays.ts'
 import type { EndpointDocs } from '../deliver/endpoint-docs.ts'
 import type { Endpoint } from '../deliver/endpoint.ts'
-import type { HistorySender } from '../deliver/endpoints.ts'
+import type { EndpointReplayResult, ParsedEndpointReplay } from '../deliver/endpoint-replay.ts'
+import type { HistorySender } from '../deliver/endpoint-steering.ts'
 import type { Subscriptions } from '../deliver/subscriptions.ts'
 import type { MaintenanceTask } from '../maintain/maintenance.ts'
 import type { Store } from '../store/contract/index.ts'
@@ -20,6 +21,8 @@ export interface EndpointHistoriesDependencies extends Pick<EndpointLanesDepende
   readonly publishStep: (of: ReplayRecord) => Promise<unknown>
   readonly knownRoutesEpoch: () => number
 }
+
+type EventsToReplay = Extract<ParsedEndpointReplay, { readonly kind: 'events' }>
 
 /** How often a process looks for histories that another process left behind. */
 const RECHECK_AFTER: Millis = 15_000
@@ -41,6 +44,13 @@ export class EndpointHistories implements HistorySender, ReplayedEndpoints {
     if (history === undefined || proof === 'pending' || deliveries.size === 0) return
     const into = [...deliveries.keys()]
     await admin().replays.sendHistory(history.replay, { endpoint: id, tenant, from: history.from, into })
+  }
+
+  async replay({ id, tenant }: Endpoint, { range, pace }: EventsToReplay): Promise<EndpointReplayResult> {
+    const { admin, deliveries } = this.#deps
+    const filter = { ...range, ...(tenant !== '' && { tenant }) }
+    const { id: replay, found } = await admin().replays.sendAgain(id, filter, { ...pace, into: [...deliveries.keys()] })
+    return { count: found, replay }
   }
 
   async cancel({ history }: Endpoint): Promise<void> {

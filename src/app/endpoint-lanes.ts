@@ -3,10 +3,13 @@ import type { Millis } from '../clock.ts'
 import type { BreakerStore } from '../deliver/health/breaker-store.ts'
 import { holdReason } from '../deliver/delivery.ts'
 import type { EndpointDocs } from '../deliver/endpoint-docs.ts'
-import type { SteerableLanes } from '../deliver/endpoints.ts'
+import type { SteerableLanes } from '../deliver/endpoint-steering.ts'
+import type { ReplayRange } from '../deliver/endpoint-replay.ts'
 import { laneId } from '../model/identity.ts'
 import { isHeldBack, type Lane } from '../model/lane.ts'
 import type { Admin } from '../admin/admin.ts'
+import type { DeadLetter, DeadLetterFilter } from '../admin/dead-letters.ts'
+import type { Page } from '../admin/pages.ts'
 import type { HoldOptions, Lanes } from '../admin/lanes.ts'
 import type { FindReply, Store } from '../store/contract/index.ts'
 
@@ -100,18 +103,42 @@ export class EndpointLanes implements SteerableLanes {
     return dropped
   }
 
-  async replay(id: string, letter: string | undefined): Promise<number | undefined> {
+  async retryLetter(id: string, letter: string): Promise<number | undefined> {
     const { admin, deliveries, store } = this.#deps
+    const { item } = await (await store()).get({ kind: 'dead', id: letter })
+    if (item?.key !== id || !deliveries.has(item.flow)) return undefined
+    return (await admin().deadLetters.retry(letter)) === 'ok' ? 1 : 0
+  }
+
+  async retryLetters(id: string, { type, ...times }: ReplayRange): Promise<number> {
+    const { admin, deliveries } = this.#deps
     const { deadLetters } = admin()
-    if (letter !== undefined) {
-      const { item } = await (await store()).get({ kind: 'dead', id: letter })
-      if (item?.key !== id || !deliveries.has(item.flow)) return undefined
-      return (await deadLetters.retry(letter)) === 'ok' ? 1 : 0
-    }
     let count = 0
     for (const flow of deliveries.keys()) {
-      const retried = await deadLetters.retry({ flow, key: id })
-      count += typeof retried === 'string' ? 0 : retried.count
+      const filter = { flow, key: id, ...times }
+      if (type !== undefined) count += await this.#retryWithType(filter, type)
+      else {
+        const retried = await deadLetters.retry(filter)
+        count += typeof retried === 'string' ? 0 : retried.count
+      }
+    }
+    return count
+  }
+
+  async #retryWithType(filter: DeadLetterFilter, type: string): Promise<number> {
+    const { admin, store } = this.#deps
+    const { deadLetters } = admin()
+    const opened = await store()
+    const hasType = async (event: string): Promise<boolean> =>
+      (await opened.get({ kind: 'events', id: event })).item?.type === type
+    let count = 0
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const page: Page<DeadLetter> = await deadLetters.list(filter, cursor)
+      for (const { id, events } of page.items) {
+        const found = await Promise.all(events.map(hasType))
+        if (found.includes(true) && (await deadLetters.retry(id)) === 'ok') count++
+      }
+      cursor = page.next
     }
     return count
   }

@@ -36,6 +36,8 @@ export interface DeliveryBatch {
   readonly run: string
   /** Starts at 1. */
   readonly attempt: number
+  /** The replay that the events belong to; undefined for live events. */
+  readonly replay: string | undefined
   readonly events: readonly FlowEvent[]
   /** The last event that an earlier attempt of this run delivered; undefined if none did. */
   readonly sent: string | undefined
@@ -104,12 +106,12 @@ interface NextDelivery {
 }
 
 async function deliverNext(deps: DeliveryDependencies, batch: DeliveryBatch): Promise<NextDelivery> {
-  const { name: type, build, signal } = batch
+  const { name: type, replay, build, signal } = batch
   const target = await deps.endpoints.findTarget(batch.endpoint)
   if (target === undefined) return untried({ kind: 'removed' })
   const held = holdReason(target.endpoint)
   if (held !== undefined) return untried({ kind: 'held', reason: held })
-  const message = await createNextMessage(deps, target, { type, events: batch.events, build })
+  const message = await createNextMessage(deps, target, { type, events: batch.events, replay, build })
   if ('error' in message) return unsent(deps, type, message)
   if ('isSkipped' in message) {
     deps.count(type, 'skipped')

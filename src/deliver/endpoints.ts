@@ -19,6 +19,8 @@ import {
   type NewEndpoint,
 } from './endpoint.ts'
 import { toFields, endpointNotFound, toEndpoint, type EndpointDocs, type EndpointDoc } from './endpoint-docs.ts'
+import { parseEndpointReplay, type EndpointReplay, type EndpointReplayResult } from './endpoint-replay.ts'
+import type { HistorySender, SteerableLanes } from './endpoint-steering.ts'
 import { EndpointTokens } from './endpoint-tokens.ts'
 import { applyHeadersChange } from './http/headers.ts'
 import { computeHealth, type EndpointHealth } from './health/health.ts'
@@ -51,27 +53,6 @@ export interface EndpointsDependencies {
   /** For fields that a registration leaves out. */
   readonly defaults: () => EndpointDefaults
   readonly backlog: HistorySender
-}
-
-/** `HistorySender` sends a new endpoint the stored events, before its live ones. */
-export interface HistorySender {
-  /** Starts the history once the endpoint is proven. It never rejects: what could not be started is started later. */
-  start(endpoint: Endpoint): Promise<void>
-  /** Sends no more of the history. Live events follow what is already placed. */
-  cancel(endpoint: Endpoint): Promise<void>
-}
-
-/** What the operators of an endpoint do to its lanes. */
-export interface SteerableLanes {
-  hold(id: string, reason: string, by: string): Promise<void>
-  unhold(id: string): Promise<void>
-  resume(id: string): Promise<void>
-  /** Returns the number of dropped events. */
-  drop(id: string): Promise<number>
-  /** Makes each open window of a delivery due, for all endpoints, and returns their number. */
-  runAll(): Promise<number>
-  /** Retries the dead letters of the endpoint, or one, and returns their number; undefined if that one does not exist. */
-  replay(id: string, letter: string | undefined): Promise<number | undefined>
 }
 
 /** The secret is returned once and never shown again. */
@@ -276,13 +257,16 @@ export class Endpoints {
     return sendTestEvent(this.#deps.sender, target, data)
   }
 
-  /** `replay` retries the dead letters of the endpoint, or one of them, before its waiting events. */
-  async replay(id: string, { letter }: { readonly letter?: string } = {}): Promise<{ readonly count: number }> {
-    const { docs, lanes } = this.#deps
-    await docs.get(id)
-    const count = await lanes.replay(id, letter)
+  /** `replay` retries dead letters of the endpoint before its waiting events, or sends it stored events again behind them. */
+  async replay(id: string, which: EndpointReplay = {}): Promise<EndpointReplayResult> {
+    const { docs, lanes, backlog } = this.#deps
+    const endpoint = toEndpoint(await docs.get(id))
+    const asked = parseEndpointReplay(which)
+    if (asked.kind === 'events') return backlog.replay(endpoint, asked)
+    if (asked.kind === 'dead') return { count: await lanes.retryLetters(id, asked.range) }
+    const count = await lanes.retryLetter(id, asked.letter)
     if (count !== undefined) return { count }
-    throw new SluiceError('NOT_FOUND', `The endpoint has no dead letter ${JSON.stringify(letter?.slice(0, 100))}.`)
+    throw new SluiceError('NOT_FOUND', `The endpoint has no dead letter ${JSON.stringify(asked.letter.slice(0, 100))}.`)
   }
 
   /** `createToken` shows the token once. It permits the deliveries, test, replay and rotation of this endpoint only. */
@@ -383,7 +367,7 @@ export const ENDPOINT_ARGUMENTS: ArgumentShapes<Endpoints> = {
   deliveries: { id: 'text', 'n?': 'count' },
   prove: byId,
   test: { id: 'text', 'what?': { 'data?': 'object' } },
-  replay: { id: 'text', 'which?': { 'letter?': 'text' } },
+  replay: { id: 'text', 'which?': { 'letter?': 'text', 'type?': 'text' } },
   createToken: byId,
   revokeToken: byId,
   findTokenOwner: { token: 'text' },

@@ -44,6 +44,8 @@ export interface BatchToSend {
   readonly type: string
   /** In the order of their positions in the lane (D2). */
   readonly events: readonly FlowEvent[]
+  /** The replay that they belong to; undefined for live events. */
+  readonly replay?: string | undefined
   /** Replaces the form of the endpoint. */
   readonly build?: BodyFunction | undefined
 }
@@ -64,11 +66,11 @@ export type MessageFailure = Pick<EventMessage, 'events'> & { readonly error: Bo
 export async function createNextMessage(
   { transform }: Pick<SendDependencies, 'transform'>,
   { endpoint, secrets }: EndpointTarget,
-  { type, events: all, build }: BatchToSend,
+  { type, events: all, replay, build }: BatchToSend,
 ): Promise<EventMessage | SkippedMessage | MessageFailure> {
   const events = build === undefined && isSingleEventForm(endpoint.form) ? all.slice(0, 1) : all
   const ids = events.map((event) => event.id)
-  const id = batchId(endpoint.id, type, ids)
+  const id = batchId(endpoint.id, type, ids, replay)
   try {
     const made = await transform({ endpoint, id, type, events })
     if (made.kind === 'skipped') return { events, isSkipped: true }
@@ -76,7 +78,7 @@ export async function createNextMessage(
       made.kind === 'body'
         ? made.content
         : createContent({ endpoint, secret: secrets[0] ?? '', id, type, events: made.events, build })
-    return { id, events, ...content, maxResponseBytes: responseBudget(ids) }
+    return { id, replay, events, ...content, maxResponseBytes: responseBudget(ids) }
   } catch (error) {
     if (error instanceof BodyError || error instanceof TransformError) return { events, error }
     throw error
@@ -95,6 +97,8 @@ export function postMessage(
 export interface MessageToSend extends Pick<PostRequest, 'body' | 'maxResponseBytes'> {
   /** The same for all attempts. */
   readonly id: string
+  /** The replay that the message belongs to. */
+  readonly replay?: string | undefined
   /** What the headers say about the body, e.g. its media type. Default: JSON. */
   readonly headers?: HeaderMap
   readonly signal: AbortSignal | undefined
@@ -104,13 +108,19 @@ export interface MessageToSend extends Pick<PostRequest, 'body' | 'maxResponseBy
 export async function postSigned(
   deps: SendDependencies,
   { endpoint, secrets, headers: extra }: EndpointTarget,
-  { id, signal, headers: content = JSON_BODY, ...what }: MessageToSend,
+  { id, replay, signal, headers: content = JSON_BODY, ...what }: MessageToSend,
 ): Promise<PostResult> {
   const { clock, deadline, userAgent, guardRules: rules, origin } = deps
   const way = await deps.openTransport()
   return deps.atEndpointRate(endpoint, () => {
     const signed = createSignatureHeaders(endpoint.signing, { id, at: deps.now(), body: what.body, secrets })
-    const headers = { ...content, ...signed, ...(origin !== undefined && { 'webhook-request-origin': origin }) }
+    const named = replay === undefined ? {} : { [REPLAY_HEADER]: encodeURIComponent(replay) }
+    const headers = {
+      ...content,
+      ...signed,
+      ...named,
+      ...(origin !== undefined && { 'webhook-request-origin': origin }),
+    }
     const request = { ...what, url: endpoint.url, headers, endpointHeaders: extra }
     const how = { agent: way.agent, clock, deadline, userAgent, ...rules }
     return way.post(request, signal === undefined ? how : { ...how, signal })
@@ -132,12 +142,21 @@ export async function withinDeadline<T>(
 }
 
 const RATE_USED_UP = 'The rate of the endpoint is used up at the moment.'
+/** Its value is encoded as in a URL, because the id of a replay may have any character. */
+const REPLAY_HEADER = 'webhook-replay'
 const JSON_BODY = { 'content-type': 'application/json' } as const
 
 /**
  * The same events of the same delivery to the same endpoint have the same id in every attempt and run. Another delivery
- * has another id, because its message may arrive while this one is in progress.
+ * has another id, because its message may arrive while this one is in progress. So has a replay, because a subscriber that
+ * remembers ids would drop its batches.
  */
-function batchId(endpoint: Endpoint['id'], type: string, events: readonly string[]): string {
-  return `msg_${hash('sha256', JSON.stringify([endpoint, type, events]), 'base64url').slice(0, 32)}`
+function batchId(
+  endpoint: Endpoint['id'],
+  type: string,
+  events: readonly string[],
+  replay: string | undefined,
+): string {
+  const named = replay === undefined ? [endpoint, type, events] : [endpoint, type, events, replay]
+  return `msg_${hash('sha256', JSON.stringify(named), 'base64url').slice(0, 32)}`
 }

@@ -75,6 +75,8 @@ export function countEventsToTake(rows: readonly Pick<PlacementToTake, 'size'>[]
 
 export interface TakenPlacements {
   readonly rank: Rank
+  /** The replay that the rows belong to; '' for live events. */
+  readonly replay: string
   /** The rows of the run, in order. */
   readonly rows: readonly PlacementToTake[]
   /** The rows that `take` passed over. They end as superseded. */
@@ -87,6 +89,7 @@ export function beginRun(lane: Lane, id: string, taken: TakenPlacements, context
   const run: RunState = {
     ...createRun(id, context),
     rank: taken.rank,
+    replay: taken.replay,
     upto: taken.rows.at(-1)?.pos ?? 0,
     events: taken.rows.length,
     bytes: size,
@@ -119,6 +122,7 @@ function computeRunCap(rows: readonly PlacementToTake[], lane: Lane, { take }: C
 export interface QueuedDeadLetter {
   readonly id: string
   readonly parent: string
+  readonly replay: string
   readonly events: number
   readonly bytes: number
 }
@@ -129,6 +133,7 @@ export function beginDeadLetterRun(lane: Lane, letter: QueuedDeadLetter, context
     ...createRun(letter.id, context),
     parent: letter.parent,
     letter: true,
+    replay: letter.replay,
     events: letter.events,
     bytes: letter.bytes,
   }
@@ -145,6 +150,7 @@ function createRun(id: string, context: ClaimContext): RunState {
     rank: 0,
     upto: 0,
     letter: false,
+    replay: '',
     events: 0,
     bytes: 0,
     cap: NEVER,

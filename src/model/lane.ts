@@ -30,6 +30,8 @@ export interface RunState {
   readonly rank: Rank
   readonly upto: number
   readonly letter: boolean
+  /** The replay that its events belong to; '' for live events. A dead letter keeps it. */
+  readonly replay: string
   readonly events: number
   readonly bytes: number
   /** The earliest arrival + max over its events and the events that `take` superseded. After it, nothing cancels the run. */

@@ -18,6 +18,8 @@ export interface Run<E extends FlowEvent = FlowEvent> {
   readonly id: string
   /** Counted from 1. */
   readonly attempt: number
+  /** The id of the replay that the events belong to; undefined for live events. */
+  readonly replay: string | undefined
   readonly events: readonly E[]
   /** The state that the last `snooze` stored. */
   readonly state: unknown
@@ -76,6 +78,7 @@ export class HandledRun implements Run {
   readonly tenant: string | undefined
   readonly id: string
   readonly attempt: number
+  readonly replay: string | undefined
   readonly events: readonly FlowEvent[]
   readonly state: unknown
   /** When the first attempt failed; 0 if none has. */
@@ -98,6 +101,7 @@ export class HandledRun implements Run {
     this.tenant = lease.tenant === '' ? undefined : lease.tenant
     this.id = lease.runId
     this.attempt = lease.tries + 1
+    this.replay = lease.replay === '' ? undefined : lease.replay
     this.events = lease.events.flatMap((event, at) => {
       const body = event.body ?? bodies[at]
       return body === undefined ? [] : new FlowEvent({ ...event, body }, findDefinition(flow.definitions, event))

@@ -171,6 +171,37 @@ export const replay: Suite = (rule) => {
     assert.deepEqual(t.names(await t.claimOne({ maxEvents: 1 })), ['b'])
   })
 
+  rule(
+    'L16 a run has the events of one replay and names it, also after a partial outcome and as a dead letter',
+    async (t) => {
+      await finishEvents(t, 'a', 'b', 'c')
+      for (const [name, id] of [
+        ['a', 'r1'],
+        ['b', 'r1'],
+        ['c', 'r2'],
+        ['a', 'r2'],
+      ] as const)
+        await replayEvents(t, name, id)
+      const first = await t.claimOne()
+      assert.deepEqual([t.names(first), first.replay], [['a', 'b'], 'r1'])
+      const failed = { reason: 'no', block: false, after: 0 } as const
+      await t.settleOk(first, { kind: 'partial', retry: [t.id('a')], dead: [t.id('b')], ...failed })
+      const rest = await t.claimOne()
+      assert.deepEqual([t.names(rest), rest.replay], [['a'], 'r1'])
+      await t.settleOk(rest)
+      const second = await t.claimOne()
+      assert.deepEqual([t.names(second), second.replay], [['c', 'a'], 'r2'])
+      await t.settleOk(second)
+      const { items } = await t.store.find({ kind: 'dead', filter: {}, cursor: '', n: 10 })
+      await t.store.steer({ what: 'dead', ids: items.map(({ id }) => id), act: 'retry' })
+      const letter = await t.claimOne()
+      assert.deepEqual([t.names(letter), letter.replay, letter.isDeadLetter], [['b'], 'r1', true])
+      await t.settleOk(letter)
+      await t.append('live')
+      assert.equal((await t.claimOne()).replay, '')
+    },
+  )
+
   rule('L16 with once, a replay places no event in a lane in which it has been', async (t) => {
     await finishEvents(t, 'a')
     const place = async (...keys: readonly string[]): Promise<PlaceReply['results'][number]> => {

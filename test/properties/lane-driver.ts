@@ -97,7 +97,8 @@ export class LaneDriver implements TransitionContext {
       letter.state = 'running'
       const rows = letter.rows
       const bytes = sizeOf(rows)
-      this.lane = beginDeadLetterRun(this.lane, { id: letter.id, parent: '', events: rows.length, bytes }, turn)
+      const queued = { id: letter.id, parent: '', replay: '', events: rows.length, bytes }
+      this.lane = beginDeadLetterRun(this.lane, queued, turn)
       this.run = { ...fresh(letter.id, until), letter, rank: 0, rows, leftOver: false }
     } else if (this.run !== undefined) {
       if (this.run.running) [this.run.lapses, this.run.frozen] = [this.run.lapses + 1, true]
@@ -117,7 +118,8 @@ export class LaneDriver implements TransitionContext {
     const superseded = caps.take === 'all' ? [] : waiting.filter((row) => !rows.includes(row))
     const rest = waiting.filter((row) => !rows.includes(row) && !superseded.includes(row))
     const id = `r${++this.#runs}`
-    this.lane = beginRun(this.lane, id, { rank, rows, superseded }, { now: this.now, draw: this.draw, token, caps })
+    const context = { now: this.now, draw: this.draw, token, caps }
+    this.lane = beginRun(this.lane, id, { rank, replay: '', rows, superseded }, context)
     this.run = { ...fresh(id, until), letter: undefined, rank, rows, leftOver: rank === 0 && rest.length > 0 }
     this.ended += superseded.length
     if (rank === 0) this.live = rest

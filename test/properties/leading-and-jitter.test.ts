@@ -43,7 +43,7 @@ describe('L3 leading', () => {
         const waits = placeEvent(freshLane(), numbers, { now: START, draw })
         expect(placeEvent(waits, { ...numbers, leading }, { now: START, draw }).due).toBe(START + still)
         const caps = { maxEvents: 10, maxBytes: 1_000, lease: 5_000, take: 'all' } as const
-        const taken = { rank: 0, rows: [{ pos: 1, size: 1, cap: NEVER }], superseded: [] } as const
+        const taken = { rank: 0, replay: '', rows: [{ pos: 1, size: 1, cap: NEVER }], superseded: [] } as const
         const runs = beginRun(waits, 'r1', taken, { now: START + still, draw, token: draw(), caps })
         const during = placeEvent(runs, { ...numbers, leading }, { now: START + still, draw })
         expect(during.window).toBe(START + 2 * still)

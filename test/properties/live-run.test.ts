@@ -19,6 +19,7 @@ function live(state64 = ''): { readonly run: LiveRun; readonly pass: (ms: number
     token: 1,
     rank: 0,
     isDeadLetter: false,
+    replay: '',
     tries: 0,
     lapses: 0,
     failingSince: 0,

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { URL_LENGTH_MAX } from '../../deliver/http/addresses.ts'
 import type { EndpointUpdate, NewEndpoint } from '../../deliver/endpoint.ts'
+import type { EndpointReplay } from '../../deliver/endpoint-replay.ts'
 import type { RotateSecretOptions } from '../../deliver/secrets.ts'
 import { duration, id, tenant, timeInput, timestamp } from '../schemas.ts'
 
@@ -171,4 +172,22 @@ export const SUBSCRIBER_UPDATE: z.ZodType<EndpointUpdate> = z
 export const ROTATION: z.ZodType<Pick<Partial<RotateSecretOptions>, 'secret' | 'force'>> = z.strictObject({
   secret: secret.exactOptional(),
   force: z.boolean().exactOptional().meta({ description: 'Whether the old secret ends at once.' }),
+})
+
+export const ENDPOINT_REPLAY: z.ZodType<EndpointReplay> = z.strictObject({
+  letter: id.exactOptional().meta({ description: 'One dead letter of the endpoint. No other field may be given.' }),
+  dead: z
+    .boolean()
+    .exactOptional()
+    .meta({ description: 'Dead letters only. Default: true, unless `from`, `to` or `type` is given.' }),
+  from: z.union([z.literal('beginning'), timeInput]).exactOptional(),
+  to: timeInput.exactOptional(),
+  type: z.string().max(256).exactOptional().meta({ description: 'Events of this type, or dead letters with one.' }),
+  rate: z.int().min(1).max(1_000_000).exactOptional().meta({ description: 'Events per `per`. Default: 100.' }),
+  per: duration.exactOptional().meta({ description: 'Default: one second.' }),
+}) as unknown as z.ZodType<EndpointReplay>
+
+export const ENDPOINT_REPLAY_RESULT: z.ZodType = z.strictObject({
+  count: z.int().meta({ description: 'Dead letters that will be retried, or events that the replay will read.' }),
+  replay: z.string().optional().meta({ description: 'The id of the replay of stored events.' }),
 })

@@ -1,10 +1,13 @@
 // Routes of endpoints, which the API calls subscribers. Only the response that creates a secret contains it.
 import { z } from 'zod'
+import type { EndpointReplay } from '../../deliver/endpoint-replay.ts'
 import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
-import { countResult, id, PAGE_QUERY } from '../schemas.ts'
+import { PAGE_QUERY } from '../schemas.ts'
 import {
   DELIVERY,
   ENABLE_RESULT,
+  ENDPOINT_REPLAY,
+  ENDPOINT_REPLAY_RESULT,
   ID_PARAMS,
   NEW_SUBSCRIBER,
   PROOF_RESULT,
@@ -16,6 +19,10 @@ import {
   SUBSCRIBERS_PATH,
   TEST_RESULT,
 } from './subscriber-schemas.ts'
+
+function describeReplay({ letter, ...range }: EndpointReplay): string {
+  return letter ?? (Object.keys(range).length === 0 ? 'all' : JSON.stringify(range))
+}
 
 export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
   route({
@@ -119,14 +126,12 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     method: 'POST',
     path: `${SUBSCRIBERS_PATH}/{id}/replay`,
     name: 'replaySubscriber',
-    summary: 'Retries the dead letters of an endpoint, before its waiting events.',
+    summary: 'Retries dead letters of an endpoint, or sends it stored events again (with `from`, `to` or `type`).',
     allowsOwnToken: true,
     params: ID_PARAMS,
-    body: z.strictObject({
-      letter: id.exactOptional().meta({ description: 'One dead letter of the endpoint. Default: all.' }),
-    }),
-    response: countResult,
-    auditText: ({ params, body: { letter } }) => `replay ${letter ?? 'all'} to the subscriber ${params.id}`,
+    body: ENDPOINT_REPLAY,
+    response: ENDPOINT_REPLAY_RESULT,
+    auditText: ({ params, body }) => `replay ${describeReplay(body)} to the subscriber ${params.id}`,
     handle: (app, { params, body }) => app.endpoints.replay(params.id, body),
   }),
   route({

@@ -1,4 +1,5 @@
 // `sluice endpoints`: actions on one endpoint, i.e. test, verify, enable, replay, and create a token.
+import type { EndpointReplayResult } from '../../deliver/endpoint-replay.ts'
 import type { TestResult } from '../../deliver/test-event.ts'
 import { toPath } from '../api-client.ts'
 import {
@@ -87,17 +88,33 @@ export const endpointActionCommands: readonly Command[] = [
   {
     name: 'endpoints replay',
     positionals: ['<id>'],
-    description: 'retry the dead letters of an endpoint',
-    options: textOptions({ letter: 'id of one dead letter; default all' }),
+    description: 'retry dead letters of an endpoint; with --from, --to or --type, send it stored events again',
+    options: {
+      ...textOptions({
+        letter: 'id of one dead letter; default all',
+        from: 'events that arrived at or after this time, e.g. 2026-01-31T12:00:00Z; beginning for all',
+        to: 'events that arrived before this time',
+        type: 'events of this type',
+        rate: 'maximum number of events in --per; default 100',
+        per: 'period of --rate; default 1s',
+      }),
+      dead: { type: 'boolean', description: 'with --from, --to or --type: dead letters, not stored events' },
+    },
     run: (context) => {
-      const call = {
-        method: 'POST',
-        path: endpointPath(context, 'replay'),
-        body: context.args.texts(['letter']),
-      } as const
-      return callAndPrint(context, call, ({ count }: { readonly count: number }) =>
-        context.output.print(`${formatCount(count, 'batch', 'batches')} will be retried.`),
-      )
+      const { args: given } = context
+      const rate = given.text('rate')
+      const body = {
+        ...given.texts(['letter', 'from', 'to', 'type', 'per']),
+        ...(rate !== undefined && { rate: Number(rate) }),
+        ...(given.has('dead') && { dead: true }),
+      }
+      const call = { method: 'POST', path: endpointPath(context, 'replay'), body } as const
+      return callAndPrint(context, call, ({ count, replay }: EndpointReplayResult) => {
+        if (replay === undefined)
+          return context.output.print(`${formatCount(count, 'batch', 'batches')} will be retried.`)
+        context.output.print(`The replay ${replay} reads ${formatCount(count, 'event')}.`)
+        return context.output.note(`Its progress: sluice replay show ${replay}`)
+      })
     },
   },
   {

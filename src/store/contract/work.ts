@@ -221,6 +221,8 @@ export interface LeasedRun {
   readonly token: number
   readonly rank: Rank
   readonly isDeadLetter: boolean
+  /** The replay that its events belong to; '' for live events. */
+  readonly replay: string
   readonly tries: number
   readonly lapses: number
   /** The time at which the first attempt failed; 0 before. */

@@ -158,6 +158,8 @@ export interface EventToPlace {
   readonly size: number
   readonly tenant: string
   readonly rank: Rank
+  /** The replay that places the event. Only with rank 1. */
+  readonly replay?: string
 }
 
 /** `placeInLane` gives the event its placement in one lane. */
@@ -165,7 +167,9 @@ export function placeInLane(work: CommitContext, lanes: LaneSession, to: Placeme
   const lane = lanes.get({ id: to.lane, flow: to.flow, key: to.key, group: to.group, tenant: entering.tenant })
   const placed = placeEvent(lane, { ...to, rank: entering.rank, size: entering.size }, work)
   const cap = entering.rank === 0 ? computeCap(to, work.now) : work.now
-  work.tables.placements.add(placed, entering.rank, { pos: placed.tail, event: entering.seq, size: entering.size, cap })
+  const { rank, seq: event, size, replay } = entering
+  const place = { pos: placed.tail, event, size, cap }
+  work.tables.placements.add(placed, rank, replay === undefined ? place : { ...place, replay })
   lanes.set(placed)
   // A deadline that only moves later needs no hint: a process that wakes too early for it reads the new one.
   if (placed.due < lane.due || placed.line !== lane.line) work.markDue(to.flow)

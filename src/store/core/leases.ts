@@ -76,6 +76,7 @@ function toLeasedRun({ lane, due, superseded }: ClaimedRun, run: RunState, event
     token: run.token,
     rank: run.rank,
     isDeadLetter: run.letter,
+    replay: run.replay,
     tries: run.tries,
     lapses: run.lapses,
     failingSince: run.failingSince,

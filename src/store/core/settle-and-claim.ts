@@ -301,14 +301,15 @@ function claimDeadLetter(work: CommitContext, lane: Lane, context: ClaimContext,
   if (deadLetter === undefined) {
     found.damaged.push(`Lane ${lane.id} has a queued dead letter that does not exist.`)
     // The dead letter is treated as if it had no events. The lane takes a slot, and the claim continues with the lanes behind it.
-    const empty = beginDeadLetterRun(lane, { id: work.drawRunId(), parent: '', events: 0, bytes: 0 }, context)
+    const blank = { id: work.drawRunId(), parent: '', replay: '', events: 0, bytes: 0 }
+    const empty = beginDeadLetterRun(lane, blank, context)
     work.tables.lanes.put(empty)
     return { lane: empty, due: lane.due, superseded: 0, placements: [] }
   }
   work.tables.deadLetters.put({ ...deadLetter, state: 'running' })
   const bytes = deadLetter.placements.reduce((sum, place) => sum + place.size, 0)
-  const { id, parent, placements } = deadLetter
-  const started = beginDeadLetterRun(lane, { id, parent, events: placements.length, bytes }, context)
+  const { id, parent, replay, placements } = deadLetter
+  const started = beginDeadLetterRun(lane, { id, parent, replay, events: placements.length, bytes }, context)
   work.tables.lanes.put(started)
   return toClaimedRun(work, started, lane.due, 0)
 }
@@ -321,15 +322,23 @@ function claimWaiting(
 ): ClaimedRun {
   const { caps } = context
   const waits = rank === 0 ? lane.waiting : lane.replays
-  const rows = work.tables.placements.findFirst(lane, rank, caps.take === 'all' ? caps.maxEvents : waits)
+  const found = work.tables.placements.findFirst(lane, rank, caps.take === 'all' ? caps.maxEvents : waits)
+  // A run has the events of one replay.
+  const rows = rank === 0 || caps.take !== 'all' ? found : takeWhile(found, (row) => row.replay === found[0]?.replay)
   const taken = caps.take === 'last' ? rows.slice(-1) : rows.slice(0, countEventsToTake(rows, caps))
   const superseded = caps.take === 'all' ? [] : rows.filter((row) => !taken.includes(row))
-  const started = beginRun(lane, work.drawRunId(), { rank, rows: taken, superseded }, context)
+  const replay = taken[0]?.replay ?? ''
+  const started = beginRun(lane, work.drawRunId(), { rank, replay, rows: taken, superseded }, context)
   if (superseded.length > 0) recordSuperseded(work, started, rank, superseded)
   const isFirstReady = caps.maxPerGroup === undefined
   if (isFirstReady && rank === 0 && caps.take === 'all') work.tables.lanes.putWithNewRun(lane, started)
   else work.tables.lanes.put(started)
   return { lane: started, due: lane.due, superseded: superseded.length, placements: taken }
+}
+
+function takeWhile<T>(rows: readonly T[], belongs: (row: T) => boolean): readonly T[] {
+  const end = rows.findIndex((row) => !belongs(row))
+  return end === -1 ? rows : rows.slice(0, end)
 }
 
 /** Ends events that `take` passed over. Their own record names the run that replaced them. */

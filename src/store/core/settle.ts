@@ -179,6 +179,7 @@ function putDeadLetter(work: CommitContext, lane: Lane, run: RunState, deadLette
   work.tables.deadLetters.put({
     id: run.id,
     parent: run.parent,
+    replay: run.replay,
     lane: lane.id,
     flow: lane.flow,
     key: lane.key,

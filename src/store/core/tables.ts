@@ -61,12 +61,16 @@ export interface PlacementRow {
 export interface WaitingPlacement extends PlacementRow {
   /** Arrival + max (L3); for a replay, its arrival. */
   readonly cap: Millis
+  /** The id of the replay that placed the event. Only with rank 1. */
+  readonly replay?: string
 }
 
 export interface DeadLetterRow extends Omit<DeadLetterRecord, 'events'> {
   /** Dead letters of a lane run again in the order in which they died. */
   readonly order: number
   readonly group: string
+  /** The replay that its events belong to; '' for live events. */
+  readonly replay: string
   readonly placements: readonly PlacementRow[]
 }
 
@@ -290,7 +294,7 @@ export function toRunRecord(row: RunRow, ids: ResolveEventIds): RunRecord {
 }
 
 export function toDeadLetterRecord(row: DeadLetterRow, ids: ResolveEventIds): DeadLetterRecord {
-  const { order: _order, group: _group, placements, ...letter } = row
+  const { order: _order, group: _group, replay: _replay, placements, ...letter } = row
   return { ...letter, events: ids(placements.map((place) => place.event)) }
 }
 

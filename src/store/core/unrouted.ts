@@ -90,7 +90,8 @@ function placeReplayItem(
   const wanted = removeDuplicateLanes(item.placements)
   const placements = item.once === true ? wanted.filter((one) => !event.lanes.includes(one.lane)) : wanted
   if (placements.length === 0 || small.markReplayed(item.replay, event.seq, work.now)) return 'already'
-  const entering = { seq: event.seq, size: event.body.length, tenant: event.tenant, rank: 1 } as const
+  const { replay } = item
+  const entering = { seq: event.seq, size: event.body.length, tenant: event.tenant, rank: 1, replay } as const
   for (const one of placements) placeInLane(work, lanes, one, entering)
   const fresh = placements.map((one) => one.lane).filter((lane) => !event.lanes.includes(lane))
   saveRouting(work, event, { lanes: [...event.lanes, ...fresh], skips: mergeSkips(event.skips, NO_SKIPS, placements) })

@@ -98,6 +98,7 @@ function toColumns(letter: DeadLetterRow): Readonly<Record<string, Value>> {
     blocks: letter.blocks,
     places: letter.placements.flatMap(({ pos, event, size }) => [pos, event, size]),
     attempts: JSON.stringify(letter.attempts),
+    replay: escapeText(letter.replay),
   }
 }
 

@@ -6,7 +6,7 @@ import type { WaitingPlacement, PlacementTable } from '../core/tables.ts'
 import { buildInsert, unnestRows, defineRowType, bindRows, type RowType } from './columns.ts'
 import type { Db, TransactionTable, Statement } from './row-cache.ts'
 import type { IndexPosition } from './index-position.ts'
-import { number, type Row } from './values.ts'
+import { escapeText, number, text, type Row } from './values.ts'
 
 /** `KnownPlacements` is what the transaction knows of one rank of one lane. */
 interface KnownPlacements {
@@ -27,11 +27,11 @@ interface KnownPlacements {
 type RankedPlacements = readonly { readonly rank: Rank; readonly place: WaitingPlacement }[]
 
 /** Selects the first placements of some lanes; the parameters are lane rows, ranks and counts. */
-const FIRST = `select p.lane, p.rank, p.pos, p.event, p.size, p.cap from unnest($1::bigint[], $2::int[], $3::bigint[]) as w (lane, rank, n),
+const FIRST = `select p.lane, p.rank, p.pos, p.event, p.size, p.cap, p.replay from unnest($1::bigint[], $2::int[], $3::bigint[]) as w (lane, rank, n),
   lateral (select * from places p where p.lane = w.lane and p.rank = w.rank order by p.pos limit w.n) p order by p.lane, p.rank, p.pos`
-const UP_TO = `select p.lane, p.rank, p.pos, p.event, p.size, p.cap from unnest($1::bigint[], $2::int[], $3::bigint[]) as w (lane, rank, pos)
+const UP_TO = `select p.lane, p.rank, p.pos, p.event, p.size, p.cap, p.replay from unnest($1::bigint[], $2::int[], $3::bigint[]) as w (lane, rank, pos)
   join places p on p.lane = w.lane and p.rank = w.rank and p.pos <= w.pos order by p.lane, p.rank, p.pos`
-const OF_EVENT = `select p.lane, p.rank, p.pos, p.event, p.size, p.cap from unnest($1::bigint[], $2::bigint[]) as w (lane, event)
+const OF_EVENT = `select p.lane, p.rank, p.pos, p.event, p.size, p.cap, p.replay from unnest($1::bigint[], $2::bigint[]) as w (lane, event)
   join places p on p.lane = w.lane and p.event = w.event order by p.lane, p.rank, p.pos`
 export const ADD_PLACES: RowType = defineRowType('add_places', {
   lane: 'bigint',
@@ -40,6 +40,7 @@ export const ADD_PLACES: RowType = defineRowType('add_places', {
   event: 'bigint',
   size: 'int',
   cap: 'bigint',
+  replay: 'text',
 })
 const ADD = buildInsert('places', ADD_PLACES)
 export const REMOVE_PLACES: RowType = defineRowType('remove_places', {
@@ -218,7 +219,12 @@ export class PostgresPlacements implements PlacementTable, TransactionTable {
     const added = all.flatMap((known) =>
       getAdded(known)
         .filter((place) => place !== selectInline(known))
-        .map((place) => ({ lane: known.lane, rank: known.rank, ...place })),
+        .map(({ replay, ...place }) => ({
+          lane: known.lane,
+          rank: known.rank,
+          ...place,
+          replay: replay === undefined ? null : escapeText(replay),
+        })),
     )
     return [...bindRows(REMOVE, REMOVE_PLACES, gone), ...bindRows(ADD, ADD_PLACES, added)]
   }
@@ -261,5 +267,6 @@ function toLaneColumns(wanted: readonly KnownPlacements[]): readonly [readonly n
 }
 
 function toPlacementRow(row: Row): WaitingPlacement {
-  return { pos: number(row[2]), event: number(row[3]), size: number(row[4]), cap: number(row[5]) }
+  const place = { pos: number(row[2]), event: number(row[3]), size: number(row[4]), cap: number(row[5]) }
+  return row[6] === null ? place : { ...place, replay: text(row[6]) }
 }

@@ -21,6 +21,7 @@ type RareLaneFields = Pick<
 type RareRunFields = Pick<
   RunState,
   | 'parent'
+  | 'replay'
   | 'lapses'
   | 'failed'
   | 'first'
@@ -51,6 +52,7 @@ const LANE_DEFAULTS: Omit<RareLaneFields, 'hold' | 'run'> = {
 }
 const RUN_DEFAULTS: RareRunFields = {
   parent: '',
+  replay: '',
   lapses: 0,
   failed: false,
   first: true,
@@ -80,6 +82,7 @@ function omitRunDefaults(run: RunState): Partial<RunState> {
   const isUsual =
     run.first &&
     run.parent === '' &&
+    run.replay === '' &&
     run.lapses === 0 &&
     run.snoozedSince === 0 &&
     run.state64 === '' &&

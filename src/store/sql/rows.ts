@@ -74,7 +74,7 @@ export function toRunRow({ text, number, key, numbers }: CellReader, row: SqlRow
 }
 
 export const DEAD_LETTER_COLUMNS =
-  'id, ord, lane, flow, key, tenant, grp, parent, state, reason, at, tries, lapses, blocks, places, attempts'
+  'id, ord, lane, flow, key, tenant, grp, parent, state, reason, at, tries, lapses, blocks, places, attempts, replay'
 
 export function toDeadLetterRow({ text, number, key, placements }: CellReader, row: SqlRow): DeadLetterRow {
   return {
@@ -94,6 +94,7 @@ export function toDeadLetterRow({ text, number, key, placements }: CellReader, r
     blocks: Boolean(row[13]),
     placements: placements(row[14]),
     attempts: JSON.parse(text(row[15])) as readonly Attempt[],
+    replay: text(row[16]),
   }
 }
 

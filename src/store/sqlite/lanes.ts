@@ -311,7 +311,7 @@ export class SqliteLanes implements LaneTable {
       const lane = this.get(begun.lane)
       if (lane === undefined || lane.ticket !== begun.ticket) continue
       const rows = this.#placements.findUpTo(lane, 0, begun.upto)
-      const again = beginRun(lane, begun.run, { rank: 0, rows, superseded: [] }, turn)
+      const again = beginRun(lane, begun.run, { rank: 0, replay: '', rows, superseded: [] }, turn)
       this.#cache.set(again)
       this.#newRuns.add(lane, again)
     }

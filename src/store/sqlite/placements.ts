@@ -4,10 +4,10 @@
 import { ChurnMap } from '../../churn-map.ts'
 import type { Lane, Rank } from '../../model/lane.ts'
 import type { WaitingPlacement, PlacementTable } from '../core/tables.ts'
-import { number, text, type Statements } from './statements.ts'
+import { number, text, type Row, type Statements } from './statements.ts'
 
-const ADD = 'insert into places (lane, rank, pos, list) values (?, ?, ?, ?)'
-const SOME = 'select pos, list from places where lane = ? and rank = ? and pos >= ? order by pos limit ?'
+const ADD = 'insert into places (lane, rank, pos, list, replay) values (?, ?, ?, ?, ?)'
+const SOME = 'select pos, list, replay from places where lane = ? and rank = ? and pos >= ? order by pos limit ?'
 const CHANGE = 'update places set list = ? where lane = ? and rank = ? and pos = ?'
 const REMOVE = 'delete from places where lane = ? and rank = ? and pos = ?'
 const REMOVE_UP_TO = 'delete from places where lane = ? and rank = ? and pos <= ?'
@@ -136,7 +136,7 @@ export class SqlitePlacements implements PlacementTable {
 
   add(lane: Lane, rank: Rank, place: WaitingPlacement): void {
     this.#clearByEvent()
-    if (rank === 1) return this.#insert(lane, rank, place.pos, serializePlacements([place]))
+    if (rank === 1) return this.#insert(lane, rank, place.pos, serializePlacements([place]), place.replay)
     const here = this.#getOrCreate(lane)
     if (here.count === MAX_IN_ROW) {
       this.#insert(lane, rank, place.pos - 1, here.text)
@@ -243,7 +243,8 @@ export class SqlitePlacements implements PlacementTable {
     for (let n = 1; ; n = LISTS_READ) {
       const some = this.#sql.all(SOME, lane.row, rank, after + 1, n)
       for (const row of some) {
-        const listed = dropTaken({ last: number(row[0]), list: parsePlacements(text(row[1])) }, taken)
+        const list = withReplay(parsePlacements(text(row[1])), row[2])
+        const listed = dropTaken({ last: number(row[0]), list }, taken)
         if (after === taken) here.first = listed
         after = listed.last
         yield listed
@@ -252,8 +253,8 @@ export class SqlitePlacements implements PlacementTable {
     }
   }
 
-  #insert(lane: Lane, rank: Rank, last: number, list: string): void {
-    this.#sql.run(ADD, lane.row, rank, last, list)
+  #insert(lane: Lane, rank: Rank, last: number, list: string, replay: string | null = null): void {
+    this.#sql.run(ADD, lane.row, rank, last, list, replay)
   }
 
   /** The lane's row never holds replays. */
@@ -295,6 +296,10 @@ function parseRowPlacements(here: RowPlacements): readonly WaitingPlacement[] {
 
 function serializePlacements(places: readonly WaitingPlacement[]): string {
   return places.map(({ pos, event, size, cap }) => `${pos},${event},${size},${cap}`).join(',')
+}
+
+function withReplay(list: readonly WaitingPlacement[], replay: Row[number] | undefined): readonly WaitingPlacement[] {
+  return replay === null || replay === undefined ? list : list.map((place) => ({ ...place, replay: text(replay) }))
 }
 
 function parsePlacements(list: string): readonly WaitingPlacement[] {

@@ -77,7 +77,7 @@ export class SqliteRuns implements RunTable {
   }
 }
 
-const PUT_LETTER = `insert or replace into letters (${DEAD_LETTER_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const PUT_LETTER = `insert or replace into letters (${DEAD_LETTER_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const NEXT_QUEUED = `select ${DEAD_LETTER_COLUMNS} from letters where lane = ? and state = 'queued' order by ord limit 1`
 const EXPIRABLE = `select ${DEAD_LETTER_COLUMNS} from letters where at <= ? and state = 'dead' and blocks = 0 order by at limit ?`
 
@@ -111,6 +111,7 @@ export class SqliteDeadLetters implements DeadLetterTable {
       letter.blocks ? 1 : 0,
       JSON.stringify(letter.placements.map(({ pos, event, size }) => ({ pos, event, size }))),
       JSON.stringify(letter.attempts),
+      letter.replay,
     )
   }
 

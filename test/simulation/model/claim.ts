@@ -120,6 +120,7 @@ export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { rea
   const letter: Letter = {
     id: run.id,
     parent: run.parent,
+    replay: run.replay,
     lane: lane.id,
     spots: run.spots,
     family: run.family,
@@ -158,8 +159,8 @@ function newRun(model: Model, lane: ModelLane, call: ClaimRequest): ModelRun {
   const letter = lane.letters.find((other) => other.state === 'queued')
   if (letter !== undefined) {
     letter.state = 'running'
-    const { id, parent, family } = letter
-    return { ...blankRun(letter.spots), id, parent, family, letter, frozen: true }
+    const { id, parent, replay, family } = letter
+    return { ...blankRun(letter.spots), id, parent, replay, family, letter, frozen: true }
   }
   const live = liveSpots(lane)
   const replays = replaySpots(lane)
@@ -184,6 +185,7 @@ function takeFrom(lane: ModelLane, line: readonly Spot[], call: ClaimRequest): M
   return {
     ...blankRun(taken.map((spot) => ({ ...spot, isLeftOver: false }))),
     rank: ordered[0]?.rank ?? 0,
+    replay: taken[0]?.replay ?? '',
     earliestCap,
     left: call.take === 'all' ? others : [],
     superseded: call.take === 'all' ? 0 : others.length,
@@ -195,6 +197,7 @@ function firstThatFit(ordered: readonly Spot[], call: ClaimRequest): readonly Sp
   let bytes = 0
   for (const spot of ordered) {
     bytes += spot.size
+    if (spot.replay !== ordered[0]?.replay) break
     if (taken.length > 0 && (taken.length >= call.maxEvents || bytes > call.maxBytes)) break
     taken.push(spot)
   }
@@ -208,6 +211,7 @@ export function blankRun(spots: readonly Spot[]): ModelRun {
     spots,
     family: new Set(spots.map(({ event }) => event)),
     rank: 0,
+    replay: '',
     letter: undefined,
     state: 'snoozed',
     token: 0,

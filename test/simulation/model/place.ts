@@ -43,6 +43,7 @@ export function placeLive(model: Model, event: EventToStore, place: Placement): 
   const spot: Spot = {
     event: event.id,
     rank: 0,
+    replay: '',
     position: ++model.counter,
     arrival: model.now,
     cap: addDelay(model.now, place.max),
@@ -60,11 +61,12 @@ export function placeLive(model: Model, event: EventToStore, place: Placement): 
   setDeadline(model, lane, false)
 }
 
-export function placeReplay(model: Model, event: EventToStore, place: Placement): void {
+export function placeReplay(model: Model, event: EventToStore, place: Placement, replay: string): void {
   const lane = laneFor(model, place, event.tenant)
   const spot: Spot = {
     event: event.id,
     rank: 1,
+    replay,
     position: ++model.counter,
     arrival: model.now,
     cap: model.now,

@@ -126,6 +126,7 @@ function settlePart(model: Model, { lane, run }: Held, call: Settlement, outcome
     ...blankRun([]),
     family: run.family,
     rank: run.rank,
+    replay: run.replay,
     parent: run.id ?? '',
     tries,
     lapses: run.lapses,

@@ -19,6 +19,8 @@ export const UNSEEN = '*'
 export interface Spot {
   readonly event: string
   readonly rank: Rank
+  /** The replay that placed it; '' for a live event. */
+  readonly replay: string
   readonly position: number
   readonly arrival: Millis
   /** Arrival + max: the latest time at which its window may end. */
@@ -36,6 +38,7 @@ export interface ModelRun {
   /** All events that this run, its parents and its children ever had: errors of one may quote events of another. */
   family: ReadonlySet<string>
   rank: Rank
+  replay: string
   letter: Letter | undefined
   state: 'running' | 'retrying' | 'snoozed'
   token: number
@@ -67,6 +70,7 @@ export interface Letter {
   /** Undefined until a list has shown it: the store draws the id of a partial outcome. */
   id: string | undefined
   readonly parent: string
+  readonly replay: string
   readonly lane: LaneId
   spots: readonly Spot[]
   state: 'dead' | 'queued' | 'running'

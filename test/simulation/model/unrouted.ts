@@ -36,7 +36,7 @@ function replay(model: Model, routes: number, item: ReplayItem, seen: Placed | u
     .filter((one) => item.once !== true || !known.lanes.has(one.lane))
   for (const one of fresh) {
     model.replays.add(`${item.replay}/${item.event}/${one.lane}`)
-    placeReplay(model, known.event, one)
+    placeReplay(model, known.event, one, item.replay)
   }
   return fresh.length === 0 ? 'already' : 'placed'
 }

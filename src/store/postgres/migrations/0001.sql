@@ -95,6 +95,8 @@ create table places (
   lane bigint not null, rank smallint not null, pos bigint not null, event bigint not null, size int not null,
   -- Arrival + max of the event; for a replay, the time of the replay.
   cap bigint not null,
+  -- The replay that placed the event; NULL for a live event.
+  replay text,
   primary key (lane, rank, pos)
 );
 
@@ -133,7 +135,9 @@ create table letters (
   blocks boolean not null,
   -- pos, event and size of each placement.
   places bigint[] not null,
-  attempts text not null
+  attempts text not null,
+  -- The replay of its events; '' for live events.
+  replay text not null
 );
 create index letters_lane on letters (lane, ord);
 create index letters_ord on letters (ord);

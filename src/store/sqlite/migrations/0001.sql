@@ -90,6 +90,8 @@ create table places (
   pos integer not null,
   -- pos,event,size,cap of each.
   list text not null,
+  -- The replay that placed the event. A list of rank 1 has one placement.
+  replay text,
   primary key (lane, rank, pos)
 ) without rowid, strict;
 
@@ -131,7 +133,9 @@ create table letters (
   lapses integer not null,
   blocks integer not null,
   places text not null,
-  attempts text not null
+  attempts text not null,
+  -- The replay of its events; '' for live events.
+  replay text not null
 ) strict;
 -- With the places: what a lane's letters hold is asked for by retention.
 create index letters_lane on letters (lane, state, ord, places);
