@@ -185,7 +185,7 @@ export const ENDPOINT_REPLAY: z.ZodType<EndpointReplay> = z.strictObject({
   type: z.string().max(256).exactOptional().meta({ description: 'Events of this type, or dead letters with one.' }),
   rate: z.int().min(1).max(1_000_000).exactOptional().meta({ description: 'Events per `per`. Default: 100.' }),
   per: duration.exactOptional().meta({ description: 'Default: one second.' }),
-}) as unknown as z.ZodType<EndpointReplay>
+})
 
 export const ENDPOINT_REPLAY_RESULT: z.ZodType = z.strictObject({
   count: z.int().meta({ description: 'Dead letters that will be retried, or events that the replay will read.' }),

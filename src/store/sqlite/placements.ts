@@ -136,7 +136,7 @@ export class SqlitePlacements implements PlacementTable {
 
   add(lane: Lane, rank: Rank, place: WaitingPlacement): void {
     this.#clearByEvent()
-    if (rank === 1) return this.#insert(lane, rank, place.pos, serializePlacements([place]), place.replay)
+    if (rank === 1) return this.#insert(lane, rank, place.pos, [place])
     const here = this.#getOrCreate(lane)
     if (here.count === MAX_IN_ROW) {
       this.#insert(lane, rank, place.pos - 1, here.text)
@@ -253,8 +253,10 @@ export class SqlitePlacements implements PlacementTable {
     }
   }
 
-  #insert(lane: Lane, rank: Rank, last: number, list: string, replay: string | null = null): void {
-    this.#sql.run(ADD, lane.row, rank, last, list, replay)
+  /** A replayed event has a list of its own, which names its replay. */
+  #insert(lane: Lane, rank: Rank, last: number, places: string | readonly [WaitingPlacement]): void {
+    const [list, replay] = typeof places === 'string' ? [places] : [serializePlacements(places), places[0].replay]
+    this.#sql.run(ADD, lane.row, rank, last, list, replay ?? null)
   }
 
   /** The lane's row never holds replays. */
