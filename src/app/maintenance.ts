@@ -30,6 +30,7 @@ const ENGINE_TYPES = [
 
 export interface MaintenanceDependencies extends RouteTable {
   readonly store: Store
+  readonly watchesOutbox: boolean
   readonly registry: FlowRegistry
   readonly flows: ReadonlyMap<string, Flow>
   readonly settings: RetentionSettings & { readonly lateAfter: number }
@@ -39,10 +40,11 @@ export interface MaintenanceDependencies extends RouteTable {
 }
 
 export function createMaintenance(deps: MaintenanceDependencies): readonly MaintenanceTask[] {
-  const { store, registry, settings, emit, onPressure, routesEpoch, refreshRoutes } = deps
+  const { store, watchesOutbox, registry, settings, emit, onPressure, routesEpoch, refreshRoutes } = deps
   const flows = [...deps.flows.values()]
   const placing = createPlacingTask({
     store,
+    watchesOutbox,
     flows: () => [...deps.flows.keys()].filter((flow) => !registry.overruled.has(flow)),
     servedElsewhere: () => registry.servedElsewhere,
     routesEpoch,

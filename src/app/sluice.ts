@@ -278,6 +278,7 @@ export class Sluice {
     await resumeReplays(store, this.#publishReplayStep)
     const working = new Runtime({
       store,
+      watchesOutbox: this.#test?.watchesOutbox === true,
       registry: known,
       ...this.#routeTable,
       preparePublication: (events, run, from) => prepareRunEvents(this.#publishing, events, run, from),

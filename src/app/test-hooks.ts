@@ -9,6 +9,8 @@ export interface TestHooks {
   readonly store: Store
   /** No other process uses the store, so polling for unannounced changes needs to happen only this often. */
   readonly minPollInterval: Millis
+  /** Except for the outbox: transactions of the test are not announced either. */
+  readonly watchesOutbox?: boolean
   /** Replaces the network for limited calls and for deliveries. Only the test kit can set it; no option of an app can. */
   readonly outgoing?: { readonly fetch: typeof globalThis.fetch; readonly agent: Dispatcher }
   readonly watch: (run: Run, handler: (run: never) => unknown) => unknown

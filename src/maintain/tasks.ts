@@ -82,6 +82,8 @@ async function dropUnroutedOfGoneFlows(
 
 export interface PlacingDependencies {
   readonly store: Store
+  /** Whether to look for events in the outbox promptly under a test's clock too. */
+  readonly watchesOutbox: boolean
   /** The flows whose events this process can place. */
   readonly flows: () => readonly string[]
   /** The flows that other processes serve. */
@@ -99,6 +101,7 @@ const RETRIED_ALWAYS: readonly UnroutedReason[] = ['outbox', 'slot', 'fan-out', 
 
 export function createPlacingTask({
   store,
+  watchesOutbox,
   flows,
   servedElsewhere: elsewhere,
   routesEpoch: epoch,
@@ -109,6 +112,7 @@ export function createPlacingTask({
   let first = true
   return {
     name: 'placing',
+    isPrompt: watchesOutbox,
     async run() {
       const isFirst = first
       first = false

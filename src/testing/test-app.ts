@@ -27,6 +27,11 @@ export interface TestOptions {
    * virtual clock. Default: requests leave through the network, in real time.
    */
   readonly fetch?: TestFetch
+  /**
+   * Whether the test publishes in transactions on PostgreSQL, with `tx` or in SQL. The app then looks into the outbox twice in each virtual
+   * second, which takes about a millisecond of real time each. Default: once an hour.
+   */
+  readonly outbox?: boolean
 }
 
 /** One attempt, as observed by the test. */
@@ -76,8 +81,8 @@ const BOTH_TIMES =
   'testApp: now must be omitted with clock. The clock has the time; set it with new VirtualClock(time).'
 
 export async function testApp(app: Sluice, options: TestOptions = {}): Promise<TestApp> {
-  assertKnownOptions(options, ['store', 'now', 'clock', 'fetch'], 'testApp: ')
-  const { now, fetch } = options
+  assertKnownOptions(options, ['store', 'now', 'clock', 'fetch', 'outbox'], 'testApp: ')
+  const { now, fetch, outbox: watchesOutbox = false } = options
   if (now !== undefined && options.clock !== undefined) throw new TypeError(BOTH_TIMES)
   const clock = options.clock ?? new VirtualClock(now instanceof Date ? now.getTime() : now)
   const began = clock.monotonic()
@@ -102,7 +107,8 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
     return handler(run as never)
   }
   const outgoing = fetch === undefined ? {} : { outgoing: await createOutgoing(fetch) }
-  const { crash, hasFlow } = attachTest(app, { clock, store, minPollInterval: MIN_POLL_INTERVAL, watch, ...outgoing })
+  const hooks = { clock, store, minPollInterval: MIN_POLL_INTERVAL, watchesOutbox, watch, ...outgoing }
+  const { crash, hasFlow } = attachTest(app, hooks)
   const emitted = recordRuns(app, runs)
   await app.start()
   await quiet.settled()
