@@ -31,12 +31,16 @@ export interface Example<World> {
   readonly env?: Env
   /** The default store (default `sqlite:` in a temporary folder). `postgres` starts an embedded server. */
   readonly store?: string
+  /** Whether the app publishes in transactions. Virtual time on PostgreSQL is slower then. */
+  readonly outbox?: boolean
   /** The options for `new Sluice` while the example is played, e.g. a short lease. */
   readonly options?: Omit<SluiceOptions, 'store'>
   /** --serve starts so many worker processes instead of one app in its own process. It needs PostgreSQL. */
   readonly workers?: number
   /** The page that --serve shows at `/`. */
   readonly page?: (stage: Stage<World>) => Page
+  /** Prepares --serve once the app listens, e.g. registers subscribers. */
+  readonly beforeServing?: (stage: Stage<World>) => Promise<void>
   /** What --serve prints, e.g. a command to try. */
   readonly hints?: (stage: Stage<World>) => readonly string[]
   /** Returns what serves on the real services, if the environment has the credentials. It runs instead of everything else. */
@@ -61,6 +65,8 @@ export interface Surroundings {
 interface Place {
   readonly clock: Clock
   readonly env: Env
+  /** Narrates what a stand-in sees. */
+  readonly tell: Tell
   /** A stand-in for an external service: `respond` answers each request, and `log` keeps it. */
   readonly standIn: (name: string, respond: StandIn['respond']) => StandIn
   /** The same for a handler that keeps a log of its own. */

@@ -82,11 +82,16 @@ export class RealHost implements Host {
 export class VirtualHost implements Host {
   readonly clock: VirtualClock
   readonly #store: string
+  readonly #outbox: boolean
   readonly #handlers = new Map<string, Handler>()
   #t: TestApp | undefined
 
-  constructor(store: string, now?: Millis) {
+  constructor(
+    store: string,
+    { now, outbox = false }: { readonly now?: Millis | undefined; readonly outbox?: boolean | undefined },
+  ) {
     this.#store = store
+    this.#outbox = outbox
     this.clock = new VirtualClock(now)
   }
 
@@ -102,7 +107,7 @@ export class VirtualHost implements Host {
       if (handler === undefined) throw new Error(`There is no stand-in at ${request.url}.`)
       return handler(request)
     }
-    this.#t = await testApp(app, { store: this.#store, clock: this.clock, fetch: respond })
+    this.#t = await testApp(app, { store: this.#store, clock: this.clock, fetch: respond, outbox: this.#outbox })
     // The app loads its admin API at the first call, which takes real time. Virtual time must not pass meanwhile.
     await this.send('/v1/flows')
   }

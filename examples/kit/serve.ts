@@ -22,6 +22,7 @@ export async function serve<World>(example: Example<World>, { store, env, port, 
   const site = page === undefined ? undefined : await serveHandler(livePage(page(stage)), port)
   if (site !== undefined) write(`The page is at ${site.url}/`)
   write(`Listens on ${stage.address}; Ctrl-C ends it.`)
+  await example.beforeServing?.(stage)
   for (const hint of example.hints?.(stage) ?? []) write(hint)
   await new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())

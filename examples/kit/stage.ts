@@ -62,7 +62,7 @@ export class Stage<World> {
       serve(name, made.handle)
       return made
     }
-    this.world = example.world({ clock: host.clock, env: this.#env, serve, standIn })
+    this.world = example.world({ clock: host.clock, env: this.#env, tell: this.tell, serve, standIn })
   }
 
   /** In real time: stand-ins and app are servers on this machine. */
@@ -79,7 +79,7 @@ export class Stage<World> {
 
   /** In virtual time, within this process. */
   static async openVirtual<World>(example: Example<World>, options: StageOptions, now?: Millis): Promise<Stage<World>> {
-    return new Stage(example, options, new VirtualHost(options.store, now)).#open()
+    return new Stage(example, options, new VirtualHost(options.store, { now, outbox: example.outbox })).#open()
   }
 
   /** With workers, it is not started: it reads and steers what they do. */
@@ -135,7 +135,9 @@ export class Stage<World> {
 
   /** Resolves as soon as the condition holds, and throws if that takes too long. */
   async until(what: string, holds: () => boolean | Promise<boolean>, within: Millis = PATIENCE): Promise<void> {
-    for (const end = this.clock.monotonic() + within; !(await holds()); await this.sleep(POLL))
+    // Hours of virtual time are looked at less often.
+    const step = Math.max(POLL, within / 1_000)
+    for (const end = this.clock.monotonic() + within; !(await holds()); await this.sleep(step))
       if (this.clock.monotonic() > end) throw new Error(`After ${within / 1_000} s still not: ${what}.`)
   }
 
