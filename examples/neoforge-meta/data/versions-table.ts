@@ -1,0 +1,113 @@
+// `VersionsTable` keeps the known versions, in a schema of its own beside the store. A change and its event are one transaction.
+import { Pool, type PoolClient } from 'pg'
+import { ownSchema } from '../../kit/own-schema.ts'
+import type { Change, Component, KnownVersion, News, Version } from '../domain/versions.ts'
+
+export type Tx = Pick<PoolClient, 'query'>
+
+const LOCK = 7_240_033
+
+const NEW = `
+  insert into versions (component, version, details, deprecated)
+  select component, version, details, deprecated
+  from jsonb_to_recordset($1) as changed (component text, version text, details jsonb, deprecated text)
+  on conflict do nothing
+  returning component, version`
+
+// Another writer may have made the same change meanwhile: then there is no news.
+const CHANGED = `
+  update versions set details = changed.details, deprecated = changed.deprecated
+  from jsonb_to_recordset($1) as changed (component text, version text, details jsonb, deprecated text)
+  where (versions.component, versions.version) = (changed.component, changed.version)
+    and (versions.details, versions.deprecated) is distinct from (changed.details, changed.deprecated)
+  returning versions.component, versions.version`
+
+const STATEMENTS: Readonly<Record<News, string>> = {
+  NEW_VERSION: NEW,
+  VERSION_UPDATED: CHANGED,
+  VERSION_DEPRECATED: CHANGED,
+}
+
+export class VersionsTable {
+  readonly #pool: Pool
+  readonly #schema: string
+  readonly #watch: <T extends object>(client: T) => T
+  #isReady: Promise<void> | undefined
+
+  /** `store` is the address of the app's store. */
+  constructor(store: string, watch: <T extends object>(client: T) => T) {
+    const { pool, own } = ownSchema(store, 'neoforge_meta')
+    this.#pool = new Pool({ ...pool, max: 4, idleTimeoutMillis: 5_000, allowExitOnIdle: true })
+    // The pool replaces a connection that broke while it was idle.
+    this.#pool.on('error', () => {})
+    this.#schema = own
+    this.#watch = watch
+  }
+
+  /** Runs `body` in one transaction. Whatever `body` publishes with `tx` is published if and only if it commits. */
+  async transaction<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
+    await (this.#isReady ??= this.#create().catch((error: unknown) => {
+      this.#isReady = undefined
+      throw error
+    }))
+    const client = await this.#connect()
+    try {
+      await client.query('begin')
+      const result = await body(client)
+      await client.query('commit')
+      return result
+    } catch (error) {
+      await client.query('rollback').catch(() => {})
+      throw error
+    } finally {
+      client.release()
+    }
+  }
+
+  async #connect(): Promise<PoolClient> {
+    return this.#watch(await this.#watch(this.#pool).connect())
+  }
+
+  async #create(): Promise<void> {
+    const client = await this.#connect()
+    try {
+      // Two processes that create the same schema at the same time disturb each other.
+      await client.query(`
+        begin;
+        select pg_advisory_xact_lock(${LOCK});
+        create schema if not exists ${this.#schema};
+        create table if not exists ${this.#schema}.versions (
+          component text not null,
+          version text not null,
+          details jsonb not null,
+          deprecated text,
+          discovered_at timestamptz not null default now(),
+          primary key (component, version)
+        );
+        commit`)
+    } finally {
+      client.release()
+    }
+  }
+}
+
+/** `readVersions` returns the known versions, oldest first. */
+export async function readVersions(tx: Tx, component: Component): Promise<readonly KnownVersion[]> {
+  const sql =
+    'select version, details, deprecated from versions where component = $1 order by discovered_at, version collate "C"'
+  const { rows } = await tx.query<{ version: string; details: Version; deprecated: string | null }>(sql, [component])
+  return rows.map(({ version, details, deprecated }) => ({ ...details, component, version, deprecated }))
+}
+
+/** `saveChanges` returns the changes that are really some, in their order. */
+export async function saveChanges(tx: Tx, changes: readonly Change[]): Promise<readonly Change[]> {
+  const saved = new Set<string>()
+  for (const [news, some] of Map.groupBy(changes, (change) => change.news)) {
+    const rows = some.map(({ version: { component, version, deprecated, ...details } }) => {
+      return { component, version, details, deprecated }
+    })
+    const done = await tx.query<{ component: string; version: string }>(STATEMENTS[news], [JSON.stringify(rows)])
+    for (const { component, version } of done.rows) saved.add(`${component}/${version}`)
+  }
+  return changes.filter(({ version: { component, version } }) => saved.has(`${component}/${version}`))
+}

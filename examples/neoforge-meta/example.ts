@@ -1,0 +1,63 @@
+// NeoForge Meta as the kit plays, serves and tests it, on stand-ins for the repositories and for three subscribers.
+import type { Example } from '../kit/example.ts'
+import type { Stage } from '../kit/stage.ts'
+import { attempts, batches, health, rate, secrets, timeout } from './scenarios/deliveries.ts'
+import { brokenRepository, discovery, plainSql } from './scenarios/discovery.ts'
+import { challenge, httpsOnly, registrationLimit } from './scenarios/registrations.ts'
+import { api, filters, hardCase, trigger } from './scenarios/subscribers.ts'
+import { calm, makeWorld, SHORT_TIMES, subscribe, type World } from './scenarios/world.ts'
+import { build } from './sluice.config.ts'
+
+/** Two commands: the first begins a transaction and commits it a minute later, the second one commits meanwhile. */
+function hardCaseCommands({ store }: Stage<World>): readonly string[] {
+  const deprecate = (version: string, reason: string): string =>
+    `psql '${store}' -v component=NEOFORGE -v version=${version} -v reason='${reason}'`
+  const file = '-f examples/neoforge-meta/sql/deprecate.sql'
+  return [
+    '',
+    'The hard case: run the first command, and the second one within a minute. What began first arrives last, and arrives.',
+    `  ${deprecate('21.0.1', 'began first')} -c begin ${file} -c 'select pg_sleep(60)' -c commit`,
+    `  ${deprecate('21.0.2', 'committed first')} ${file}`,
+    '',
+  ]
+}
+
+export const neoforgeMeta: Example<World> = {
+  main: import.meta.resolve('./main.ts'),
+  build,
+  world: makeWorld,
+  reset: calm,
+  store: 'postgres',
+  outbox: true,
+  env: SHORT_TIMES,
+  options: { lease: '6s', heartbeat: '2s' },
+  scenarios: {
+    'Discovery finds what is new, changed, and withdrawn': discovery,
+    'A repository that fails deprecates nothing': brokenRepository,
+    'The row and its event are one transaction, also in plain SQL': plainSql,
+    'The subscriber API of the design': api,
+    'A trigger ends the open windows': trigger,
+    'Filters by type and by component': filters,
+    'Batches of at most 1,000 events': batches,
+    'Five attempts, a dead letter, and a breaker': attempts,
+    'A subscriber that does not answer': timeout,
+    'What began first and was committed last arrives': hardCase,
+    'At most so many POSTs to a subscriber': rate,
+    'A subscriber proves that the address is its own': challenge,
+    'Only https, and only the public internet': httpsOnly,
+    'The health of the webhooks': health,
+    'Secrets are encrypted': secrets,
+    'A limit of registrations': registrationLimit,
+  },
+  narrate: (app, tell) => {
+    app.on('run.retry', ({ flow, error }) => {
+      if (flow.startsWith('every/')) tell('look', error)
+    })
+  },
+  beforeServing: async (stage) => {
+    stage.world.repositories.releaseNeoForge(20)
+    stage.world.repositories.releaseMinecraft()
+    for (const who of ['good', 'flaky', 'dead'] as const) await subscribe(stage, who)
+  },
+  hints: hardCaseCommands,
+}
