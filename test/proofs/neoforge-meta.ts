@@ -13,18 +13,18 @@ const SUBSCRIBERS = 20
 const KILLS = 8
 const MINUTE = 60_000
 
-export async function run({ seed, progress }: ProofContext): Promise<Figure> {
+export async function run(context: ProofContext): Promise<Figure> {
   const place = await openPlace('postgres')
   try {
     const values = await runLoad({
       store: place.store,
-      seed,
+      seed: context.seed,
       writers: WRITERS,
       workers: 4,
       kills: KILLS,
       ms: 3 * MINUTE,
       longest: MINUTE,
-      progress: (text) => progress(text),
+      progress: (text) => context.progress(text),
     })
     const { faults, killed, subscribers, overtaken, longestTransaction, deadLetters, repeatedAfterFault } = values
     const isHard = overtaken > 0 && longestTransaction >= MINUTE && deadLetters > 0 && repeatedAfterFault > 0

@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers'
 export function hmacConsumer(secret: string, handle: (event: { id: string }) => Promise<void>): Server {
   // In production, a table with a unique index, in the transaction of what `handle` does.
   const seen = new Set<string>()
-  return createServer(async (request, response) => {
-    try {
+  return createServer((request, response) => {
+    const receive = async (): Promise<string | undefined> => {
       const body = await text(request)
       const wanted = createHmac('sha256', secret).update(body).digest()
       // It throws if the lengths differ.
@@ -20,10 +20,12 @@ export function hmacConsumer(secret: string, handle: (event: { id: string }) => 
         const [oldest = ''] = seen.add(event.id)
         if (seen.size > 10_000) seen.delete(oldest)
       }
-      response.end(data?.challenge)
-    } catch {
-      // The batch comes again.
-      response.writeHead(400).end()
+      return data?.challenge
     }
+    // What gets 400 comes again.
+    receive().then(
+      (answer) => response.end(answer),
+      () => response.writeHead(400).end(),
+    )
   })
 }

@@ -7,8 +7,8 @@ export function standardConsumer(secret: string, handle: (event: { id: string })
   const webhook = new Webhook(secret)
   // In production, a table with a unique index, in the transaction of what `handle` does.
   const seen = new Set<string>()
-  return createServer(async (request, response) => {
-    try {
+  return createServer((request, response) => {
+    const receive = async (): Promise<string | undefined> => {
       const body: unknown = webhook.verify(await text(request), request.headers as Record<string, string>)
       const { events = [], data } = body as { events?: { id: string }[]; data?: { challenge: string } }
       for (const event of events) {
@@ -17,10 +17,12 @@ export function standardConsumer(secret: string, handle: (event: { id: string })
         const [oldest = ''] = seen.add(event.id)
         if (seen.size > 10_000) seen.delete(oldest)
       }
-      response.end(data?.challenge)
-    } catch {
-      // The batch comes again.
-      response.writeHead(400).end()
+      return data?.challenge
     }
+    // What gets 400 comes again.
+    receive().then(
+      (answer) => response.end(answer),
+      () => response.writeHead(400).end(),
+    )
   })
 }

@@ -66,7 +66,8 @@ export async function runLoad(options: LoadOptions): Promise<LoadFigures> {
   try {
     const ids = new Map<LoadSubscriber, string>()
     for (const one of subscribers) ids.set(one, (await stage.app.endpoints.create(await one.start())).id)
-    const { committed, rolledBack, kills } = await write(stage, options)
+    const written = await write(stage, options)
+    const { committed, rolledBack } = written
     const wanted = new Map(subscribers.map((one) => [one, wantedBy(one, committed)]))
     progress(`${committed.length} transactions are committed; waiting for the subscribers`)
     const healthy = subscribers.filter((one) => !one.isDead)
@@ -79,7 +80,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadFigures> {
     const posts = subscribers.flatMap((one) => one.posts)
     return {
       faults: [
-        ...healthy.flatMap((one) => faultsOf(one, wanted.get(one) ?? new Set(), arrival, kills, rolledBack)),
+        ...healthy.flatMap((one) => faultsOf(one, { wanted: wanted.get(one) ?? new Set(), arrival, written })),
         ...committed.flatMap((one) => disordered(one, arrival)),
         ...dead.faults,
       ],
@@ -151,13 +152,14 @@ function arrivalOrder(subscribers: readonly LoadSubscriber[]): ReadonlyMap<strin
   return new Map(all?.handled.map((id, at) => [id, at]))
 }
 
-function faultsOf(
-  subscriber: LoadSubscriber,
-  wanted: ReadonlySet<string>,
-  arrival: ReadonlyMap<string, number>,
-  kills: readonly Millis[],
-  rolledBack: ReadonlySet<string>,
-): readonly string[] {
+interface Expected {
+  readonly wanted: ReadonlySet<string>
+  readonly arrival: ReadonlyMap<string, number>
+  readonly written: Written
+}
+
+function faultsOf(subscriber: LoadSubscriber, { wanted, arrival, written }: Expected): readonly string[] {
+  const { kills, rolledBack } = written
   const { handled, posts } = subscriber
   const times = Map.groupBy(handled, (id) => id)
   const batches = new Map<string, string>()

@@ -164,14 +164,14 @@ export const secrets = alone(async (stage) => {
   const secret = `a-secret-that-nobody-may-read-${stage.world.made}`
   await subscribe(stage, 'good', { secret, headers: { 'x-team': secret } })
   await subscribe(stage, 'good', { secret: SECRET })
-  const found = await withSession(stage, async ({ query }) => {
-    const { rows } = await query(
+  const found = await withSession(stage, async (session) => {
+    const { rows } = await session.query(
       "select format('%I.%I', table_schema, table_name) as name from information_schema.tables where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')",
     )
     const places: string[] = []
     for (const { name } of rows) {
       const texts = [secret, Buffer.from(secret).toString('hex'), Buffer.from(secret).toString('base64').slice(0, 36)]
-      const { rows: hits } = await query(
+      const { rows: hits } = await session.query(
         `select 1 from ${String(name)} as kept where ${texts.map((text) => `kept::text like '%${text}%'`).join(' or ')}`,
       )
       if (hits.length > 0) places.push(String(name))

@@ -10,6 +10,12 @@ const metadata = (...versions: readonly string[]): string =>
 const known = (...versions: readonly string[]): readonly KnownVersion[] =>
   parseMavenMetadata(metadata(...versions)).map((version) => ({ ...version, deprecated: null }))
 
+const news = (before: readonly KnownVersion[], ...now: readonly string[]): readonly string[] =>
+  compareVersions(before, parseMavenMetadata(metadata(...now))).map(
+    (change) => `${change.news} ${change.version.version}`,
+  )
+const of = (stuckBatches: number, failedBatches: number) => ({ health: { stuckBatches, failedBatches } })
+
 describe('the Maven metadata', () => {
   it('names the version of Minecraft where the number shows it', () => {
     const found = parseMavenMetadata(
@@ -59,11 +65,6 @@ describe("Minecraft's manifest", () => {
 })
 
 describe('the news between two looks', () => {
-  const news = (before: readonly KnownVersion[], ...now: readonly string[]): readonly string[] =>
-    compareVersions(before, parseMavenMetadata(metadata(...now))).map(
-      (change) => `${change.news} ${change.version.version}`,
-    )
-
   it('is none if nothing has changed', () => {
     expect(news(known('21.0.1', '21.0.2'), '21.0.1', '21.0.2')).toEqual([])
   })
@@ -106,8 +107,6 @@ describe('the news between two looks', () => {
 })
 
 describe('the health of the webhooks', () => {
-  const of = (stuckBatches: number, failedBatches: number) => ({ health: { stuckBatches, failedBatches } })
-
   it.each([
     ['UP', [of(0, 60), of(0, 40)]],
     ['DEGRADED', [of(0, 60), of(0, 41)]],
