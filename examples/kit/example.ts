@@ -29,7 +29,7 @@ export interface Example<World> {
   readonly narrate?: (app: Sluice, tell: Tell) => void
   /** The settings for scenarios, e.g. short windows. Real variables override them with --serve only. */
   readonly env?: Env
-  /** The default store (default `sqlite:` in a temporary folder). `postgres` starts an embedded server. */
+  /** The default store. Without it: `sqlite:` in a temporary folder; for worker processes `postgres`, which starts an embedded server. */
   readonly store?: string
   /** Whether the app publishes in transactions. Virtual time on PostgreSQL is slower then. */
   readonly outbox?: boolean

@@ -51,8 +51,9 @@ async function run<World>(example: Example<World>, args: readonly string[]): Pro
     await real({ env, port, write })
     return 0
   }
+  const needed = values.serve && example.workers !== undefined ? 'postgres' : 'sqlite'
   const place = await openPlace(
-    values.store ?? (values.serve ? env['SLUICE_STORE'] : undefined) ?? example.store ?? 'sqlite',
+    values.store ?? (values.serve ? env['SLUICE_STORE'] : undefined) ?? example.store ?? needed,
   )
   try {
     const { store } = place

@@ -67,7 +67,13 @@ export class Workers {
     for (const run of worker.runs) this.interrupted.add(run)
   }
 
-  /** The same, as soon as one is in the middle of a run. */
+  /** The same, and another one in its place. */
+  async replace(): Promise<void> {
+    await this.kill()
+    await this.start()
+  }
+
+  /** `kill`, as soon as one is in the middle of a run. */
   async killBusy(): Promise<void> {
     while (![...this.#workers].some(({ runs }) => runs.size > 0))
       await Promise.race([...this.#workers].map(({ child }) => once(child, 'message')))

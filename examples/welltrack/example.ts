@@ -1,5 +1,6 @@
 // WellTrack as the kit plays, serves and tests it, on stand-ins for Garmin and Strava.
 import type { Example } from '../kit/example.ts'
+import { loadPage } from './load/page.ts'
 import { alerts } from './scenarios/alerts.ts'
 import { backfill, backfillTokens } from './scenarios/backfill.ts'
 import { purge, restart, retries } from './scenarios/failures.ts'
@@ -26,6 +27,8 @@ export const welltrack: Example<World> = {
     return { garmin, strava, notify, sentry, settings, key: undefined }
   },
   env: SHORT_TIMES,
+  workers: 2,
+  page: loadPage,
   options: {
     admin: { open: 'loopback' },
     lease: '6s',

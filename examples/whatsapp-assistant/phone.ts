@@ -53,10 +53,7 @@ export function phone(stage: Stage<World>): Page {
         const last = written.at(-1)
         if (last !== undefined) await post(last)
       },
-      kill: async () => {
-        await stage.workers.kill()
-        await stage.workers.start()
-      },
+      kill: () => stage.workers.replace(),
     },
   }
 }

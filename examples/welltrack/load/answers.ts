@@ -1,7 +1,8 @@
 // `measureAnswers` measures how many items a second the app takes all the way into the metrics, and how fast it answers at 80 % of that.
 import { systemClock, type Millis } from 'sluice'
 import { chance, type Chance } from '../../kit/chance.ts'
-import { Crew, percentile, sleep } from './crew.ts'
+import { Crew, percentile } from './crew.ts'
+import { sleep } from './people.ts'
 import { planItems } from './plan.ts'
 
 export interface AnswerOptions {
@@ -41,11 +42,11 @@ export async function measureAnswers(options: AnswerOptions): Promise<AnswerFigu
     const random = chance(seed)
     // The first items warm the processes up.
     const warm = planItems({ items: Math.ceil(items / 10), chance: random, perPush: PER_PUSH, from: 2 * OTHER_DAYS })
-    await crew.push(warm.pushes)
+    for (const wave of warm.waves) await crew.push(wave)
     await crew.idle()
     const began = systemClock.monotonic()
     const plan = planItems({ items, chance: random, perPush: PER_PUSH })
-    await crew.push(plan.pushes)
+    for (const wave of plan.waves) await crew.push(wave)
     await crew.idle()
     const rate = (plan.sent / (systemClock.monotonic() - began)) * 1_000
     progress(`${Math.round(rate)} items a second`)
@@ -63,7 +64,8 @@ async function pushAtRate(
 ): Promise<Omit<AnswerFigures, 'rate'>> {
   const { garmin, send } = crew
   const items = Math.ceil((rate * during) / 1_000)
-  const { pushes, sent } = planItems({ items, chance: random, perPush: PER_PUSH, from: OTHER_DAYS })
+  const { waves, sent } = planItems({ items, chance: random, perPush: PER_PUSH, from: OTHER_DAYS })
+  const pushes = waves.flat()
   const every = during / pushes.length
   const began = systemClock.monotonic()
   const answers: { readonly status: number; readonly after: Millis }[] = []

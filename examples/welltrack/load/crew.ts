@@ -1,15 +1,14 @@
 // `Crew` is what a load needs: worker processes of the app, and stand-ins with people who are connected.
-import { systemClock, type Millis } from 'sluice'
+import { systemClock } from 'sluice'
 import { serveHandler, type Served } from '../../kit/http.ts'
 import { Workers } from '../../kit/workers.ts'
 import { SHORT_TIMES } from '../scenarios/world.ts'
 import { GarminStandIn } from '../stand-in/garmin.ts'
 import { StravaStandIn } from '../stand-in/strava.ts'
-import { PEOPLE, type Push } from './plan.ts'
+import { connectEverybody, eventually, pushAll } from './people.ts'
+import type { Push } from './plan.ts'
 
 const STRAVA = { quarterHour: 20, day: 100_000, window: 5_000 }
-const PUSHES_AT_ONCE = 6
-export const ATHLETES = 4
 
 export class Crew {
   readonly garmin = new GarminStandIn(systemClock, 200)
@@ -46,7 +45,7 @@ export class Crew {
     }
     try {
       await crew.workers.start(workers)
-      await crew.#connectEverybody()
+      await connectEverybody(crew)
       return crew
     } catch (error) {
       await crew.stop()
@@ -60,14 +59,8 @@ export class Crew {
     return (await (await this.send(path)).json()) as T
   }
 
-  /** Some pushes are on their way at a time. A push that is not answered with 200 is sent again. */
-  async push(pushes: readonly Push[]): Promise<void> {
-    const queue = [...pushes]
-    const one = async (): Promise<void> => {
-      for (let push = queue.shift(); push !== undefined; push = queue.shift())
-        await this.garmin.push(this.send, push.type, push.items)
-    }
-    await Promise.all(Array.from({ length: PUSHES_AT_ONCE }, one))
+  push(pushes: readonly Push[]): Promise<void> {
+    return pushAll(this, pushes)
   }
 
   /** Resolves when no lane of the flow (default: of all flows) waits or runs. */
@@ -82,30 +75,6 @@ export class Crew {
     await this.workers.stop()
     await Promise.all(this.#served.map((one) => one.close()))
   }
-
-  async #connectEverybody(): Promise<void> {
-    const connect = async (body: object): Promise<void> => {
-      const headers = { 'content-type': 'application/json' }
-      const { status } = await this.send('/connections', { method: 'POST', headers, body: JSON.stringify(body) })
-      if (status >= 300) throw new Error(`The app answered ${status} to a connection.`)
-    }
-    for (let n = 0; n < PEOPLE; n++)
-      await connect({ provider: 'garmin', externalId: `garmin-person-${n}`, profileId: `person-${n}` })
-    for (let n = 0; n < ATHLETES; n++) {
-      const athlete = String(8_000 + n)
-      const tokens = this.strava.connect(athlete)
-      await connect({ provider: 'strava', externalId: athlete, profileId: `athlete-${n}`, tokens })
-    }
-  }
-}
-
-/** The condition is looked at in intervals, also when it throws: while the only worker is replaced, each request fails at once. */
-export async function eventually(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds().catch(() => false))) await sleep(100)
-}
-
-export function sleep(ms: Millis): Promise<void> {
-  return new Promise((resolve) => void systemClock.after(ms, resolve))
 }
 
 /** The value that `share` of the values do not exceed. */

@@ -4,7 +4,9 @@ import { systemClock, type Millis } from 'sluice'
 import { chance } from '../../kit/chance.ts'
 import { openDatabase } from '../../kit/database.ts'
 import { DATABASE } from '../data/schema.ts'
-import { ATHLETES, Crew, eventually, percentile } from './crew.ts'
+import { compareMetrics, type Comparison } from './compare.ts'
+import { Crew, percentile } from './crew.ts'
+import { eventually, tellStrava } from './people.ts'
 import { planItems, type Plan } from './plan.ts'
 
 export interface LoadOptions {
@@ -18,19 +20,13 @@ export interface LoadOptions {
   readonly progress: (text: string) => void
 }
 
-export interface LoadFigures {
+export interface LoadFigures extends Comparison {
   readonly sent: number
   readonly duplicates: number
   readonly malformed: number
   readonly killed: number
-  /** Metrics that should be there, are there, have another value, or should not be there. */
-  readonly wanted: number
-  readonly found: number
-  readonly wrong: number
-  readonly extra: number
   readonly deadLetters: number
   readonly withoutReason: number
-  readonly activities: number
   readonly exceeded: number
   readonly p99: Millis
   readonly seconds: number
@@ -43,8 +39,8 @@ export async function runLoad(options: LoadOptions): Promise<LoadFigures> {
   const crew = await Crew.start(options.store, options.workers)
   try {
     const plan = planItems({ items: options.items, chance: chance(options.seed), perPush: PER_PUSH })
-    const told = tellStrava(crew, options.activities)
-    await burst(crew, plan, options)
+    const told = tellStrava(crew, { activities: options.activities })
+    await pushInBursts(crew, plan, options)
     await told
     await crew.idle()
     const letters = await readDeadLetters(crew)
@@ -54,7 +50,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadFigures> {
       duplicates: plan.duplicates,
       malformed: plan.malformed,
       killed: workers.killed,
-      ...(await compareMetrics(options.store, plan)),
+      ...(await compareMetrics(openDatabase(options.store, DATABASE), plan.wanted)),
       deadLetters: letters.length,
       withoutReason: letters.filter((reason) => !/no |not a|neither|none of/.test(reason)).length,
       exceeded: strava.exceeded,
@@ -66,50 +62,27 @@ export async function runLoad(options: LoadOptions): Promise<LoadFigures> {
   }
 }
 
-/** A burst, a kill in the middle of it, and the next burst when its items are done. */
-async function burst(crew: Crew, { pushes }: Plan, { kills, progress }: LoadOptions): Promise<void> {
+/** The next burst begins when the items of the one before are done. The last ones have a kill in the middle. */
+async function pushInBursts(crew: Crew, { waves }: Plan, { kills, progress }: LoadOptions): Promise<void> {
   const { garmin, workers } = crew
-  const size = Math.ceil(pushes.length / (kills + 1))
-  for (let from = 0; from < pushes.length; from += size) {
+  const size = Math.ceil(waves.flat().length / (kills + 1))
+  const bursts = waves.flatMap((wave) =>
+    Array.from({ length: Math.ceil(wave.length / size) }, (_, n) => wave.slice(n * size, (n + 1) * size)),
+  )
+  for (const [n, burst] of bursts.entries()) {
     const before = garmin.statuses.length
-    const pushing = crew.push(pushes.slice(from, from + size))
-    if (workers.killed < kills) {
+    const pushing = crew.push(burst)
+    if (n >= bursts.length - kills) {
       await eventually(async () => garmin.statuses.length > before)
-      await workers.kill()
-      await workers.start()
+      await workers.replace()
     }
     await pushing
     await crew.idle('garmin-metrics')
-    progress(`${Math.min(from + size, pushes.length)} pushes are done, ${workers.killed} workers were killed`)
+    progress(`${n + 1} of ${bursts.length} bursts are done, ${workers.killed} workers were killed`)
   }
 }
 
 async function readDeadLetters(crew: Crew): Promise<readonly string[]> {
   const { items } = await crew.get<{ items: { reason: string }[] }>('/v1/dead-letters?limit=1000')
   return items.map(({ reason }) => reason)
-}
-
-async function compareMetrics(
-  store: string,
-  { wanted }: Plan,
-): Promise<Pick<LoadFigures, 'wanted' | 'found' | 'wrong' | 'extra' | 'activities'>> {
-  const database = openDatabase(store, DATABASE)
-  const rows = await database.rows("select dedupe_hash, value_num from wt_health_metrics where source = 'garmin'")
-  const fetched = await database.rows("select count(*) as n from wt_health_metrics where source = 'strava'")
-  const found = new Map(rows.map((row) => [String(row['dedupe_hash']), Number(row['value_num'])]))
-  return {
-    wanted: wanted.size,
-    found: found.size,
-    wrong: [...wanted].filter(([hash, value]) => found.get(hash) !== value).length,
-    extra: [...found.keys()].filter((hash) => !wanted.has(hash)).length,
-    activities: Number(fetched[0]?.['n']),
-  }
-}
-
-async function tellStrava({ strava, send }: Crew, activities: number): Promise<void> {
-  for (let n = 0; n < activities; n++) {
-    const id = `${5_000_000 + n}`
-    strava.add(id)
-    await eventually(async () => (await strava.tell(send, { id, athlete: `${8_000 + (n % ATHLETES)}` })) === 200)
-  }
 }

@@ -11,7 +11,8 @@ export interface Push {
 }
 
 export interface Plan {
-  readonly pushes: readonly Push[]
+  /** The pushes of the second wave replace items of the first. */
+  readonly waves: readonly [readonly Push[], readonly Push[]]
   /** The value of each metric by its hash, as the newest version of its item has it. */
   readonly wanted: ReadonlyMap<string, number>
   readonly sent: number
@@ -66,7 +67,7 @@ export function planItems({ items, chance, perPush, from = 0 }: PlanOptions): Pl
     first.push({ type, item })
   }
   return {
-    pushes: [...inPushes(first, perPush), ...inPushes(later, perPush)],
+    waves: [inPushes(first, perPush), inPushes(later, perPush)],
     wanted,
     sent: first.length + later.length,
     duplicates,
