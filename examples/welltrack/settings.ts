@@ -48,6 +48,7 @@ export function settingsFrom(env: Env): Settings {
     if (Number.isInteger(value) && value > 0) return value
     throw new Error(`${name} must be a whole number above 0; got ${env[name]}.`)
   }
+  const optional = (name: string): string | undefined => (env[name] === '' ? undefined : env[name])
   const list = (name: string): readonly string[] => (env[name] ?? '').split(',').filter((one) => one !== '')
   return {
     encryptionKey: needed('SLUICE_ENCRYPTION_KEY'),
@@ -62,7 +63,7 @@ export function settingsFrom(env: Env): Settings {
       subscriptionId: needed('STRAVA_SUBSCRIPTION_ID'),
       clientId: needed('STRAVA_CLIENT_ID'),
       clientSecret: needed('STRAVA_CLIENT_SECRET'),
-      signingSecret: env['STRAVA_SIGNING_SECRET'],
+      signingSecret: optional('STRAVA_SIGNING_SECRET'),
       quarterHour: count('STRAVA_PER_15_MINUTES', 100),
       day: count('STRAVA_PER_DAY', 1_000),
       perAthlete: count('STRAVA_PER_ATHLETE', 25),
@@ -73,6 +74,6 @@ export function settingsFrom(env: Env): Settings {
     // The list of the design. Its formula would give 1, 2, 4 and 8 minutes instead.
     retry: (env['RETRY_DELAYS'] ?? '1m,5m,30m,2h').split(',') as readonly Duration[],
     latency: (env['LATENCY_ALERT'] ?? '5m') as Duration,
-    sentryDsn: env['SENTRY_DSN'],
+    sentryDsn: optional('SENTRY_DSN'),
   }
 }

@@ -1,5 +1,7 @@
 // What happens with Strava: the handshake, changes of activities, two budgets, tokens, and people who leave.
+import type { Millis } from 'sluice'
 import type { Scenario } from '../../kit/example.ts'
+import type { Stage } from '../../kit/stage.ts'
 import { connectStrava, eventually, metricsOf, personOf, type World } from './world.ts'
 
 type Play = Scenario<World>
@@ -9,6 +11,17 @@ const LONG_ID = '90071992547409931'
 
 /** More than the share of one person. */
 const BACKLOG = 12
+
+/** How much is left of the quarter of an hour, or of the day, as Strava counts them. */
+function leftOf({ clock }: Stage<World>, length: Millis): Millis {
+  return length - (clock.now() % length)
+}
+
+/** Waits for the next one if less than `time` is left. */
+async function haveTime(stage: Stage<World>, length: Millis, time: Millis): Promise<void> {
+  const left = leftOf(stage, length)
+  if (left < time) await stage.sleep(left)
+}
 
 export const lifeOfAnActivity: Play = async (stage) => {
   const { strava } = stage.world
@@ -110,7 +123,7 @@ export const budgets: Play = async (stage) => {
   await connectStrava(stage, 'max', '7005')
   await connectStrava(stage, 'nia', '7006')
   // The budgets begin anew, and other programs use some of them: the first answer says so.
-  await stage.sleep(window)
+  await stage.sleep(leftOf(stage, window))
   strava.useElsewhere(4)
   const began = stage.clock.now()
   const exceeded = strava.exceeded
@@ -141,7 +154,7 @@ export const exhausted: Play = async (stage) => {
   const { strava, settings } = stage.world
   const { window, quarterHour } = settings.strava
   await connectStrava(stage, 'opa', '7008')
-  await stage.sleep(window)
+  await haveTime(stage, window, window / 3)
   // Others have used up the budget, and nothing has told us yet.
   strava.useElsewhere(quarterHour)
   strava.add('950')
@@ -158,11 +171,9 @@ export const dayBudget: Play = async (stage) => {
   const { strava, settings } = stage.world
   const { window, dayLength } = settings.strava
   await connectStrava(stage, 'wes', '7012')
-  const endOfDay = (): number => (Math.floor(stage.clock.now() / dayLength) + 1) * dayLength
-  const left = endOfDay() - stage.clock.now()
-  if (left < 1.5 * window) await stage.sleep(left)
+  await haveTime(stage, dayLength, 1.5 * window)
   strava.leaveOfDay(2)
-  const [tomorrow, exceeded] = [endOfDay(), strava.exceeded]
+  const [tomorrow, exceeded] = [stage.clock.now() + leftOf(stage, dayLength), strava.exceeded]
   for (let n = 0; n < 4; n++) {
     strava.add(`${960 + n}`)
     await strava.tell(stage.send, { id: `${960 + n}`, athlete: '7012' })

@@ -61,7 +61,9 @@ export async function call(
   body?: unknown,
 ): Promise<{ readonly status: number; readonly json: Readonly<Record<string, unknown>> }> {
   const { world } = stage
-  world.key ??= (await stage.app.admin.keys.create({ name: 'the back end', role: 'operate' })).secret
+  // A stage that is opened again on the same store needs a key of its own.
+  const name = `the back end of ${stage.clock.now()}`
+  world.key ??= (await stage.app.admin.keys.create({ name, role: 'operate' })).secret
   const headers = { authorization: `Bearer ${world.key}`, 'content-type': 'application/json' }
   const response = await stage.send(path, {
     method,

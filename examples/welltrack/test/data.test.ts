@@ -39,6 +39,8 @@ it('keeps tokens and payloads encrypted, and an older version replaces no newer 
     records.database.rows('select * from wt_health_metrics order by metric_type')
   const all = JSON.stringify([await kept(), await records.database.rows('select * from wt_health_connections')])
   expect(all).not.toMatch(/the access token|the refresh token|activityType/)
+  const [row] = await records.database.rows('select * from wt_health_metrics')
+  expect(row === undefined ? undefined : records.raw(row)).toEqual(dailies())
   const older = mapGarmin('dailies', { ...dailies(), steps: 1 })
   await records.save({ connection, item: 'i1', type: 'dailies', version: 4, event: 'e4', raw: '{}' }, older)
   expect((await kept()).map((row) => row['value_num'])).toEqual([512, 6_320.5, 54, 8_412])
@@ -60,6 +62,8 @@ it('shows another role on PostgreSQL only the metrics of the profile that its se
   )
   await keep(records, 'ada')
   await keep(records, 'ben')
+  const backfill = "insert into wt_backfills values ('b', 'ada', 'g-ada', 'sleeps', 0, 1, 'wanted', '', 1)"
+  await records.database.rows(backfill)
   const client = new Client({ connectionString: place.store })
   await client.connect()
   try {
@@ -71,7 +75,11 @@ it('shows another role on PostgreSQL only the metrics of the profile that its se
     expect(await seen('wt_health_metrics')).toEqual([])
     await client.query("set welltrack.profile_id = 'ada'")
     expect(await seen('wt_health_metrics')).toEqual([{ profile_id: 'ada' }])
-    expect(await seen('wt_health_connections')).toEqual([])
+    for (const table of ['wt_health_connections', 'wt_health_items', 'wt_backfills'])
+      expect((await client.query(`select * from ${table}`)).rows, table).toEqual([])
+    await expect(client.query("update wt_health_metrics set value_num = 0 where profile_id = 'ada'")).rejects.toThrow(
+      'permission denied',
+    )
     await client.query(`reset role; drop owned by ${role}; drop role ${role}`)
   } finally {
     await client.end()
