@@ -32,8 +32,9 @@ new EventSource('/state').addEventListener('message', ({ data }) => {
   byId('verdict').textContent = verdict.text
 })
 
-for (const name of ['burst', 'kill'])
-  byId(name).addEventListener('click', async () => {
-    const response = await fetch(`/do/${name}`, { method: 'POST' })
-    byId('note').textContent = response.ok ? '' : await response.text()
-  })
+async function act(name) {
+  const response = await fetch(`/do/${name}`, { method: 'POST' })
+  byId('note').textContent = response.ok ? '' : await response.text()
+}
+
+for (const name of ['burst', 'kill']) byId(name).addEventListener('click', () => void act(name))

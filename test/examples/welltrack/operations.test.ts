@@ -136,6 +136,14 @@ describe('on the command line', () => {
   })
 })
 
+/** The events of Garmin, the dead letters, and the metrics, an hour later. */
+async function countKept(stage: Stage<World>): Promise<readonly number[]> {
+  await stage.sleep(3_600_000)
+  const events = await stage.app.admin.events.list({ source: 'garmin' })
+  const letters = await stage.app.admin.deadLetters.list({ flow: 'garmin-metrics' })
+  return [events.items.length, letters.items.length, (await metricsOf(stage, 'ada')).length]
+}
+
 describe('cleanup', () => {
   const DAY = 86_400_000
   const began = Date.UTC(2026, 10, 18, 12)
@@ -153,14 +161,6 @@ describe('cleanup', () => {
     }
   }
 
-  /** The events of Garmin with a payload, the dead letters, and the metrics, an hour later. */
-  const kept = async (stage: Stage<World>): Promise<readonly number[]> => {
-    await stage.sleep(3_600_000)
-    const events = await stage.app.admin.events.list({ source: 'garmin' })
-    const letters = await stage.app.admin.deadLetters.list({ flow: 'garmin-metrics' })
-    return [events.items.length, letters.items.length, (await metricsOf(stage, 'ada')).length]
-  }
-
   it('removes completed events after 90 days and dead letters after a year, but no metric', async () => {
     await after(0, async (stage) => {
       await connectGarmin(stage, 'ada')
@@ -169,9 +169,9 @@ describe('cleanup', () => {
       await stage.world.garmin.push(stage.send, 'dailies', [{ userId, ...dailies() }, malformed])
       await stage.idle()
     })
-    expect(await after(89, kept)).toEqual([2, 1, 4])
-    expect(await after(91, kept)).toEqual([1, 1, 4])
-    expect(await after(364, kept)).toEqual([1, 1, 4])
-    expect(await after(367, kept)).toEqual([0, 0, 4])
+    expect(await after(89, countKept)).toEqual([2, 1, 4])
+    expect(await after(91, countKept)).toEqual([1, 1, 4])
+    expect(await after(364, countKept)).toEqual([1, 1, 4])
+    expect(await after(367, countKept)).toEqual([0, 0, 4])
   })
 })
