@@ -44,7 +44,7 @@ export const TRUE_TIMES: Env = {
 /** Short ones, to look on. */
 export const SHORT_TIMES: Env = {
   ...TRUE_TIMES,
-  RETRY_DELAYS: '1s,2s,3s,4s',
+  RETRY_DELAYS: '1s,1s,2s,3s',
   // Longer than a call waits in its run for a slot.
   STRAVA_WINDOW_MS: '15000',
   STRAVA_DAY_MS: '30000',
