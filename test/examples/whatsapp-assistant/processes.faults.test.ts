@@ -28,7 +28,7 @@ describe('the assistant on four processes', () => {
     // The faults were played.
     expect(result.failedLate).toBeGreaterThan(0)
     expect(result.sentAgainAfterTimeout).toBeGreaterThan(0)
-  })
+  }, 400_000)
 })
 
 describe('the tests of the design', () => {
