@@ -71,7 +71,7 @@ async function runScript(wasm: WasmModule, call: ScriptCall): Promise<ScriptResu
   const began = systemClock.monotonic()
   const lines: string[] = []
   const { limits } = call
-  let [broken, time]: [ScriptFailure['why'] | undefined, bigint] = [undefined, BigInt(call.seed)]
+  let [broken, time]: [ScriptFailure['why'] | undefined, bigint] = [undefined, BigInt(call.seed) * 1_000n]
   let memory: WasmMemory | undefined
   const failed = (failure: ScriptFailure): ScriptResult => ({ failure, console: lines, ms: elapsed() })
   const elapsed = (): Millis => systemClock.monotonic() - began
@@ -86,7 +86,7 @@ async function runScript(wasm: WasmModule, call: ScriptCall): Promise<ScriptResu
         else if ((memory?.buffer.byteLength ?? 0) > MEMORY_SLACK * limits.memory) broken = 'memory'
         return broken !== undefined
       },
-      // QuickJS seeds its random numbers by the clock when it starts, so the clock shows the seed until then.
+      // QuickJS seeds its random numbers by the microseconds of the clock when it starts, so the clock shows the seed until then.
       wasi: (own: WasmMemory) => {
         memory = own
         return deterministicSystem(own, () => time)

@@ -1,7 +1,7 @@
 // Tests what a transformation does to a delivery, over a virtual network: what it gets and returns, and what its failure costs.
 import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { expect, it, vi } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { Sluice } from '../../../src/app/sluice.ts'
 import type { DeliveryOptions } from '../../../src/app/deliveries.ts'
 import type { NewEndpoint } from '../../../src/deliver/endpoint.ts'
@@ -41,6 +41,7 @@ async function scene(
       return new Response(null, { status: answer(posts.length) })
     },
   })
+  onTestFinished(() => t.stop())
   return {
     app,
     t,
