@@ -150,3 +150,40 @@ test('an endpoint can be proven by a challenge, at once or later', async () => {
   expect(await sluice('prove', id)).toMatchObject({ code: 0, stdout: 'The endpoint has proven its ownership.\n' })
   expect((await sluice('list')).stdout).not.toContain('unproven')
 })
+
+test('a transformation can be set, shown, tried, set back and removed', async () => {
+  const to = await subscriber()
+  const folder = folderWith({
+    'sluice.config.ts': APP,
+    'one.js': 'export default ([{ data }]) => ({ body: { n: data.n + 1 } })\n',
+    'two.js': 'export default (events) => {\n  console.log(events.length)\n  return events[0].data.no.way\n}\n',
+  })
+  const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
+  const added = await sluice('create', to.url)
+  const id = /The endpoint is (\S+)\./.exec(added.stderr)?.[1] ?? ''
+  const transform = (act: string, ...args: readonly string[]): Promise<Ran> => sluice('transform', act, id, ...args)
+  expect((await transform('show')).stderr).toBe('There is no such transformation.\n')
+  expect(await transform('set')).toMatchObject({ code: 2, stderr: expect.stringContaining('Pass a file') })
+  const data = ['--type=order.paid', '--data={"n":1}']
+  expect(await transform('test', 'one.js', ...data)).toMatchObject({ code: 0, stdout: '{"n":2}\n' })
+  expect((await transform('set', 'one.js')).stdout).toBe('Done. Version 1 is used from the next attempt on.\n')
+  expect((await sluice('show', id)).stdout).toContain('version 1')
+  expect((await transform('test', ...data)).stderr).toMatch(/^7 bytes of application\/json after [\d.]+ ms\.\n$/)
+  expect(await transform('test', 'two.js', ...data)).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^Failed after [\d.]+ ms: transform-failed: TypeError: .* \(line 3\)\n$/),
+    stderr: 'console: 1\n',
+  })
+  expect((await transform('test', '--data={')).stderr).toContain('--type')
+  await transform('set', 'two.js')
+  expect((await transform('set', '--version=1')).stdout).toContain('Version 3')
+  expect((await transform('versions')).stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual(
+    expect.arrayContaining([
+      ['3', 'used'],
+      ['2', expect.any(String)],
+    ]),
+  )
+  expect((await transform('show', '--version=2')).stdout).toContain('return events[0].data.no.way')
+  expect((await transform('remove')).stdout).toBe('Done.\n')
+  expect((await transform('remove')).code).toBe(3)
+})

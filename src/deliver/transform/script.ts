@@ -2,6 +2,7 @@
 import type { Millis } from '../../clock.ts'
 
 export interface ScriptLimits {
+  /** Of the processor. */
   readonly time: Millis
   /** In bytes, for all that the script holds, its input included. */
   readonly memory: number

@@ -23,8 +23,8 @@ interface QueuedScript {
 
 const THREADS = 2
 const MAX_WAITING = 1_000
-/** A script that calls a slow built-in function sees no interrupt. It has this multiple of its time, in all. */
-const GRACE = 2
+/** A script in a slow built-in function sees no interrupt, and a busy machine delays it. It has this multiple of its time, in all. */
+const GRACE = 5
 const START_TIMEOUT: Millis = 30_000
 /** JSON on its way in and out, beside the memory of the scripts, which is not on the heap. */
 const THREAD_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 }
