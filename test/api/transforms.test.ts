@@ -5,7 +5,12 @@ import { APP_KEY } from './seeded.ts'
 
 const PATH = '/v1/webhooks/subscribers'
 
-interface Scene extends Rig {
+interface Scene {
+  readonly t: Rig['t']
+  readonly app: Rig['app']
+  readonly call: Rig['call']
+  readonly get: Rig['get']
+  readonly post: Rig['post']
   readonly id: string
   readonly path: string
 }

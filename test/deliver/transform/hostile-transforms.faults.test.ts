@@ -55,9 +55,9 @@ test('1,000 hostile transformations cost 1,000 dead letters, and nothing else', 
   let deaths = 0
   app.on('run.dead', () => (++deaths === TOTAL ? dead.resolve() : undefined))
   const answers: number[] = []
-  let isOver = false
+  const over = new AbortController()
   const receiving = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       answers.push((await fetch(`${url}/in/shop`, { method: 'POST', body: '{"n":1}' })).status)
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
@@ -70,7 +70,7 @@ test('1,000 hostile transformations cost 1,000 dead letters, and nothing else', 
   for (let data = 0; data < GOOD; data++) await app.publish({ type: 'order.good', data })
   await dead.promise
   await good.reached(GOOD)
-  isOver = true
+  over.abort()
   await receiving
 
   // The well-behaved endpoint got everything, in order, while the others failed.
