@@ -17,7 +17,7 @@ import { Runs } from './runs.ts'
 import type { Sources } from './sources.ts'
 import { AppStatus, type AppStatusDependencies, type StatusView } from './status.ts'
 import type { StatsResult, StatsOptions } from './stats.ts'
-import { StoredEvents } from './stored-events.ts'
+import { StoredEvents, type StoredEventsDependencies } from './stored-events.ts'
 import type { ExplainDependencies } from '../observe/explain/explain.ts'
 import { LaneScan } from '../observe/status/lane-scan.ts'
 import { Pulse, type PulseView } from '../observe/status/pulse.ts'
@@ -31,6 +31,7 @@ export interface AdminDependencies
     Pick<ReplaysDependencies, 'publishStep'>,
     Pick<AppStatusDependencies, 'clock' | 'recorder'> {
   readonly work: () => Promise<ExplainDependencies>
+  readonly keepEvents: StoredEventsDependencies['keepEvents']
   readonly registry: () => Promise<FlowRegistry>
   readonly keyring: Keyring
   readonly limits: LimitAdminDependencies['declared']
@@ -63,7 +64,7 @@ export interface Admin {
 
 export function createAdmin(dependencies: AdminDependencies): Admin {
   const { registry, keyring, publishStep, sources, alerts, stats, metrics, ...rest } = dependencies
-  const { store, emit, clock, recorder, work } = rest
+  const { store, emit, clock, recorder, work, keepEvents } = rest
   const deps: OperatorDependencies = { ...rest, retireFlow: async (flow, by) => (await registry()).retire(flow, by) }
   const scan = new LaneScan({ store, clock })
   const pulse = new Pulse({ store, scan })
@@ -81,7 +82,7 @@ export function createAdmin(dependencies: AdminDependencies): Admin {
     keys: new Keys(store),
     encryption: new Encryption({ store, keyring }),
     audit: new Audit(store),
-    events: new StoredEvents({ ...deps, reservedSourcePrefix: OWN_SOURCES }),
+    events: new StoredEvents({ ...deps, clock, recorder, keepEvents, reservedSourcePrefix: OWN_SOURCES }),
     runs,
     limits,
     sources,
@@ -102,6 +103,7 @@ export function createAdmin(dependencies: AdminDependencies): Admin {
 const page = { 'cursor?': 'text', 'n?': 'count' } as const
 const lane = { flow: 'text', key: 'text' } as const
 const laneFilter = { 'flow?': 'text', 'key?': 'text', 'tenant?': 'text' } as const
+const RUN_KINDS = ['done', 'partial', 'dead', 'dropped', 'cancelled', 'purged', 'superseded'] as const
 const timeRange = { 'from?': 'millis', 'to?': 'millis' } as const
 const deadFilter = { 'kind?': ['run', 'unrouted'], ...laneFilter, 'subject?': 'text', ...timeRange } as const
 const dead = { 'filter?': deadFilter } as const
@@ -156,11 +158,15 @@ const ARGUMENTS: { readonly [Name in keyof Admin]?: ArgumentShapes<Admin[Name]> 
     verify: { 'known?': 'text' },
   },
   events: {
-    list: { 'filter?': events, ...page },
+    list: { 'filter?': { ...events, 'q?': 'text' }, ...page },
+    histogram: { 'filter?': events, 'step?': 'anything' },
     show: { id: 'text' },
   },
   runs: {
-    list: { 'filter?': { ...laneFilter, 'lane?': 'text', ...timeRange }, ...page },
+    list: {
+      'filter?': { ...laneFilter, 'lane?': 'text', 'kind?': RUN_KINDS, 'event?': 'text', ...timeRange },
+      ...page,
+    },
     show: { id: 'text' },
   },
   limits: {

@@ -29,7 +29,7 @@ export interface OperatorDependencies {
 
 /** What deliveries keep about lanes that operators act on. */
 interface DeliveryAdmin {
-  readonly endpoints: Pick<Endpoints, 'list'>
+  readonly endpoints: Pick<Endpoints, 'list' | 'get' | 'deliveries'>
   /** Called before a purge, because stored responses of endpoints may echo the purged events. */
   purgeAnswers(what: PurgeTarget): Promise<void>
   /** Called once per lane after dead letters were retried, because that means that the endpoint is repaired. */

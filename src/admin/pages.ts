@@ -45,7 +45,12 @@ interface WeightedPageOptions<T> {
    * costs too much.
    */
   readonly growth: number
+  /** The other items are left out, but count as read. */
+  readonly isWanted?: (item: T) => boolean
 }
+
+/** A page ends after this many reads, however few of the items are wanted. */
+const MAX_READS = 20
 
 /**
  * `findPageByWeight` ends a page early when its items become too large. The reader continues from the cursor, and no
@@ -55,18 +60,24 @@ export async function findPageByWeight<T>(
   options: WeightedPageOptions<T>,
   find: (cursor: string, n: number) => Promise<Page<T>>,
 ): Promise<Page<T>> {
-  const { n, weightOf, most, first, growth } = options
+  const { n, weightOf, most, first, growth, isWanted = () => true } = options
   const items: T[] = []
   let next: string | undefined = options.cursor
   let weight = 0
-  for (let step = first; next !== undefined && items.length < n && weight < most;) {
+  let read = 0
+  for (
+    let step = first, reads = 0;
+    next !== undefined && items.length < n && weight < most && reads < MAX_READS;
+    reads++
+  ) {
     const page: Page<T> = await find(next, Math.min(step, n - items.length))
     next = page.next
-    items.push(...page.items)
+    read += page.items.length
+    items.push(...page.items.filter(isWanted))
     weight += page.items.reduce((sum, item) => sum + weightOf(item), 0)
     // No match among the records read so far. The caller may continue from the cursor.
     if (page.items.length === 0) break
-    const fitting = Math.ceil(((most - weight) / Math.max(weight, 1)) * items.length)
+    const fitting = Math.ceil(((most - weight) / Math.max(weight, 1)) * read)
     step = Math.max(1, Math.min(step * growth, fitting))
   }
   return { items, next }

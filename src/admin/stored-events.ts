@@ -1,17 +1,19 @@
 // `StoredEvents` searches stored events and shows one with everything known about it. All content from a sender is
 // untrusted data.
 import { isUtf8 } from 'node:buffer'
-import type { Millis } from '../clock.ts'
+import type { Clock, Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { parseAttributes } from '../model/event.ts'
-import type { LaneId } from '../model/identity.ts'
-import type { LaneState } from '../model/lane-states.ts'
+import type { Duration } from '../model/duration.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { EventRecord, RecordFilter, Receipt, Store } from '../store/contract/index.ts'
+import type { EventRecord, RecordFilter, Receipt } from '../store/contract/index.ts'
 import { formatRoutingNote, type Skip } from '../model/routing.ts'
-import { resolveLaneId, toLaneView } from './lane-view.ts'
+import { countByTime, type EventHistogram, type EventHistogramDependencies } from './event-histogram.ts'
+import { searchEvents, type EventMatch, type SearchExtent } from './event-search.ts'
+import { possibleLaneIds, resolveLaneId } from './lane-view.ts'
 import type { OperatorDependencies } from './lanes.ts'
 import type { Page } from './pages.ts'
+import { readEventDeliveries, readEventLanes, withLaneName, type EventDelivery, type EventLane } from './event-trail.ts'
 import { findRunsOfEvent, type EventRun } from './runs.ts'
 
 /** All given conditions must match. Times are arrival times. */
@@ -35,7 +37,20 @@ type EventFields = Pick<
   'id' | 'source' | 'type' | 'time' | 'arrived' | 'tenant' | 'subject' | 'purged' | 'duplicates' | 'lanes' | 'unrouted'
 >
 
+/** A search for a text, in the fields, keys and payloads of the events. */
+export interface EventSearchFilter extends EventFilter {
+  readonly q?: string
+}
+
+/** With `q`: where the text was found, and how far this page looked. */
+export interface StoredEventPage extends Page<StoredEvent> {
+  readonly searched?: SearchExtent
+}
+
 export interface StoredEvent extends EventFields {
+  /** With `q`: where the text was found. */
+  readonly found?: EventMatch
+
   /** The size of the body. */
   readonly bytes: number
   /** The flows that matched the event but had no key for it. */
@@ -59,14 +74,6 @@ interface StoredRequest {
   readonly body64: string | undefined
 }
 
-interface EventLane {
-  readonly id: LaneId
-  /** `gone` means that the lane is empty and was removed. Its flow and key are then known from its runs only. */
-  readonly state: LaneState | 'gone'
-  readonly flow: string | undefined
-  readonly key: string | undefined
-}
-
 export interface StoredEventDetails extends Omit<StoredEvent, 'lanes'> {
   /** Further CloudEvents attributes with the sender's names. */
   readonly attributes: Readonly<Record<string, unknown>>
@@ -77,11 +84,19 @@ export interface StoredEventDetails extends Omit<StoredEvent, 'lanes'> {
   readonly lanes: readonly EventLane[]
   /** Newest first, among the latest runs of its lanes. */
   readonly runs: readonly EventRun[]
+  /** What was or will be sent to endpoints because of the event, for its first 8 endpoints. */
+  readonly deliveries: readonly EventDelivery[]
+  /** The event is kept at least until then, and longer while it waits or runs. */
+  readonly keptUntil: Millis
 }
 
 export interface StoredEventsDependencies extends OperatorDependencies {
   /** The prefix of Sluice's own sources. */
   readonly reservedSourcePrefix: string
+  readonly clock: Clock
+  readonly recorder: EventHistogramDependencies['recorder']
+  /** How long events are kept, by source; '' for all others. */
+  readonly keepEvents: Readonly<Record<string, Millis>>
 }
 
 /** Whether an acknowledged event survives a crash, and why. */
@@ -100,12 +115,31 @@ export class StoredEvents {
     this.#deps = deps
   }
 
-  /** `list` returns the newest event first. */
-  async list(filter: EventFilter = {}, cursor = '', n = 100): Promise<Page<StoredEvent>> {
-    const wanted = this.#toStoreFilter(filter)
+  /** `list` returns the newest event first. With `q`, a page looks at a bounded number of events, and may be empty. */
+  async list(filter: EventSearchFilter = {}, cursor = '', n = 100): Promise<StoredEventPage> {
+    const { q, ...rest } = filter
+    const wanted = this.#toStoreFilter(rest)
     const store = await this.#deps.store()
-    const { items, next } = await store.find({ kind: 'events', filter: wanted, cursor, n })
-    return { items: items.map(toStoredEvent), next }
+    if (q === undefined) {
+      const { items, next } = await store.find({ kind: 'events', filter: wanted, cursor, n })
+      return { items: items.map(toStoredEvent), next }
+    }
+    const { clock, flows } = this.#deps
+    const lanes = new Set([...flows.keys()].flatMap((flow) => possibleLaneIds(flows, flow, q)))
+    const { items, next, searched } = await searchEvents({ store, clock, filter: wanted, text: q, lanes, cursor, n })
+    const found = items.map(([event, match]) => ({ ...toStoredEvent(event), found: match }))
+    // An id is found however old its event is, before the search.
+    const { own: _own, ...fields } = rest
+    const isFiltered = Object.values(fields).some((value) => value !== undefined)
+    const named = isFiltered ? undefined : (await store.get({ kind: 'events', id: q })).item
+    const others = found.filter(({ id }) => id !== named?.id)
+    const first = named === undefined || cursor !== '' ? [] : [{ ...toStoredEvent(named), found: 'id' as const }]
+    return { items: [...first, ...others], next, searched }
+  }
+
+  /** `histogram` counts the arrivals of the last 24 hours in steps. */
+  async histogram(filter: EventFilter = {}, step: Duration = '30m'): Promise<EventHistogram> {
+    return countByTime(this.#deps, this.#toStoreFilter(filter), step)
   }
 
   /** `safety` describes the durability of the store. */
@@ -119,15 +153,24 @@ export class StoredEvents {
     const store = await this.#deps.store()
     const { item } = await store.get({ kind: 'events', id })
     if (item === undefined) return undefined
-    const [lanes, runs] = await Promise.all([readEventLanes(store, item.lanes), findRunsOfEvent(store, item.lanes, id)])
+    const { flows } = this.#deps
+    const [lanes, runs] = await Promise.all([
+      readEventLanes(store, item.lanes, id),
+      findRunsOfEvent({ store, flows }, item.lanes, id),
+    ])
+    const named = lanes.map((lane) => withLaneName(lane, runs))
+    const { endpoints } = this.#deps.deliveries()
+    const { keepEvents } = this.#deps
     return {
       ...toStoredEvent(item),
       attributes: parseAttributes(item.attributes),
       body: toDisplayBody(item.body ?? new Uint8Array()),
       request: parseStoredRequest(item.request),
       receipts: item.receipts ?? [],
-      lanes: lanes.map((lane) => withLaneName(lane, runs)),
+      lanes: named,
       runs,
+      deliveries: await readEventDeliveries({ endpoints, flows, event: id }, named, runs),
+      keptUntil: item.arrived + (keepEvents[item.source] ?? keepEvents[''] ?? 0),
     }
   }
 
@@ -153,22 +196,6 @@ function toStoredEvent(event: EventRecord): StoredEvent {
 function toDisplayBody(body: Uint8Array): StoredEventDetails['body'] {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
   return isUtf8(bytes) ? { kind: 'text', text: bytes.toString() } : { kind: 'base64', text: bytes.toString('base64') }
-}
-
-function readEventLanes(store: Store, ids: readonly LaneId[]): Promise<readonly EventLane[]> {
-  return Promise.all(
-    ids.map(async (id): Promise<EventLane> => {
-      const { item, now } = await store.get({ kind: 'lanes', id })
-      if (item === undefined) return { id, state: 'gone', flow: undefined, key: undefined }
-      const { state, flow, key } = toLaneView(item, now)
-      return { id, state, flow, key }
-    }),
-  )
-}
-
-function withLaneName(lane: EventLane, runs: readonly EventRun[]): EventLane {
-  const run = runs.find((one) => one.lane === lane.id)
-  return run === undefined ? lane : { ...lane, flow: run.flow, key: run.key }
 }
 
 /** Parses the request field by field, because another release may have written it. Undefined if none was stored. */

@@ -86,7 +86,7 @@ export class Sluice {
     this.#log = createAppLog(this.#events, withDevFormat(options.log), this.#clock)
     this.#traces = new Traces(options.traces)
     const keyring = new Keyring(parseEncryptionKeys(options.encryptionKey, process.env))
-    const { keepBytes, isAdminOpen, servesDashboard, dedupeFor } = this.#settings
+    const { keepBytes, keepEvents, isAdminOpen, servesDashboard, dedupeFor } = this.#settings
     this.#storeHandle = new StoreHandle(options.store, {
       clock: this.#clock,
       keyring,
@@ -143,6 +143,7 @@ export class Sluice {
       alerts: this.#alerting.alerts,
       stats: (asked) => readStats(stats, asked),
       metrics: () => this.#metrics.render(),
+      keepEvents,
       work: () => this.#describeWork(),
     })
     this.#deliveries = new Deliveries({

@@ -65,7 +65,7 @@ describe.each(STORES)('runs on %s', (store) => {
     expect((await r.get(`/v1/runs/${id}`)).status).toBe(200)
   })
 
-  test.each(['key=ada', 'flow=f&key=a&lane=aaaaaaaaaaaaaaaaaaaaaa', 'lane=a', 'from=never', 'kind=done'])(
+  test.each(['key=ada', 'flow=f&key=a&lane=aaaaaaaaaaaaaaaaaaaaaa', 'lane=a', 'from=never', 'kind=over'])(
     'the list rejects %s',
     async (query) => {
       const r = await rig(store, () => {})

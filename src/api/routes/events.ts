@@ -5,6 +5,8 @@ import type { EventInput } from '../../model/event.ts'
 import { parsePublishedEvents, PUBLISHED } from '../published-events.ts'
 import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
 import {
+  attempt,
+  duration,
   EVENT_FILTER,
   id,
   laneId,
@@ -19,7 +21,9 @@ import {
   timestamp,
 } from '../schemas.ts'
 import { into, replay, toReplayResponse } from './replays.ts'
+import { LANE_RUN } from './lanes.ts'
 import { runKind } from './runs.ts'
+import { deliveryAttempt, deliveryStatus } from './subscriber-schemas.ts'
 
 const ID_PARAMS = z.strictObject({ id })
 
@@ -78,8 +82,31 @@ const EVENT_DETAILS = EVENT.extend({
       state: z.union([laneState, z.literal('gone')]),
       flow: z.string().optional(),
       key: z.string().optional(),
+      due: timestamp.optional(),
+      waiting: z.int().optional().meta({ description: 'How many events wait in the lane.' }),
+      position: z
+        .int()
+        .min(1)
+        .optional()
+        .meta({ description: 'Its place among them, within the first 100; 1 is next.' }),
+      run: LANE_RUN.optional().meta({ description: 'The run of the lane, if it has the event.' }),
     }),
   ),
+  deliveries: z
+    .array(
+      z.strictObject({
+        endpoint: z.string(),
+        name: z.string(),
+        run: z.string().optional().meta({ description: 'Missing while the event waits for its batch.' }),
+        status: deliveryStatus,
+        attempts: z.array(deliveryAttempt),
+        nextRetryAt: timestamp.optional(),
+      }),
+    )
+    .meta({ description: 'For the first 8 endpoints, among the last 50 deliveries of each.' }),
+  keptUntil: timestamp.meta({
+    description: 'The event is kept at least until then, and longer while it waits or runs.',
+  }),
   runs: z
     .array(
       z.strictObject({
@@ -88,8 +115,13 @@ const EVENT_DETAILS = EVENT.extend({
         flow: z.string(),
         key: z.string(),
         kind: runKind,
+        reason: z.string(),
         started: timestamp,
         ended: timestamp,
+        tries: z.int(),
+        attempts: z.array(attempt).meta({ description: 'The failed attempts.' }),
+        events: z.int().meta({ description: 'The number of its events.' }),
+        due: timestamp.optional().meta({ description: 'When its window ended.' }),
       }),
     )
     .meta({ description: 'The runs of the event, newest first, among the last 100 of each of its first 20 lanes.' }),
@@ -115,22 +147,45 @@ function parseTarget(to: string): string | readonly string[] {
   return to.includes(',') ? to.split(',') : to
 }
 
+const WITHOUT_TIMES = {
+  ...EVENT_FILTER,
+  own: z
+    .enum(['true', 'false'])
+    .exactOptional()
+    .meta({ description: 'Whether to include events that the engine publishes to itself.' }),
+}
+const FILTER = { ...WITHOUT_TIMES, ...TIME_RANGE }
+
 export const events: readonly ApiRoute[] = withTag('events', [
   route({
     method: 'GET',
     path: '/v1/events',
     name: 'listEvents',
-    summary: 'Lists stored events, newest first. All given filters must match.',
+    summary: 'Lists stored events, newest first. All given filters must match. With `q`, searches for a text.',
     query: z.strictObject({
-      ...EVENT_FILTER,
-      ...TIME_RANGE,
-      own: z
-        .enum(['true', 'false'])
-        .exactOptional()
-        .meta({ description: 'Whether to include events that the engine publishes to itself.' }),
+      ...FILTER,
+      q: z.string().min(1).max(256).exactOptional().meta({
+        description:
+          'A text in the id, type, source, tenant, subject or payload, ignoring case, or the key of a lane. A page looks at up to 2,000 events or 8 MB and may be empty; `next` goes on.',
+      }),
       ...PAGE_QUERY,
     }),
-    response: pageOf(EVENT),
+    response: pageOf(
+      EVENT.extend({
+        found: z.enum(['id', 'type', 'source', 'key', 'tenant', 'subject', 'payload']).optional(),
+      }),
+    ).extend({
+      searched: z
+        .strictObject({
+          events: z.int(),
+          from: timestamp
+            .optional()
+            .meta({ description: 'The arrival of the oldest event of this page that was looked at.' }),
+          complete: z.boolean().meta({ description: 'Whether no older event is left.' }),
+        })
+        .optional()
+        .meta({ description: 'With `q`: how far this page looked.' }),
+    }),
     handle: (app, { query: { cursor, limit, own, ...filter } }) =>
       app.admin.events.list({ ...filter, own: own === 'true' }, cursor, limit),
   }),
@@ -168,9 +223,30 @@ export const events: readonly ApiRoute[] = withTag('events', [
   }),
   route({
     method: 'GET',
+    path: '/v1/events/histogram',
+    name: 'countEventsByTime',
+    summary: 'Counts the arrivals of the last 24 hours in steps.',
+    query: z.strictObject({
+      ...WITHOUT_TIMES,
+      step: duration.default('30m').meta({ description: 'A multiple of 10m, up to 24h.', example: '30m' }),
+    }),
+    response: z.strictObject({
+      step: z.int(),
+      from: timestamp.meta({ description: 'The start of the first step.' }),
+      counts: z.array(z.int()).max(145),
+      complete: z.boolean().meta({
+        description:
+          'False if a filter other than source and type matches more events than one call reads: older steps then lack some.',
+      }),
+    }),
+    handle: (app, { query: { step, own, ...filter } }) =>
+      app.admin.events.histogram({ ...filter, own: own === 'true' }, step),
+  }),
+  route({
+    method: 'GET',
     path: '/v1/events/{id}',
     name: 'showEvent',
-    summary: 'Returns an event with its body, request, receipts, lanes and runs.',
+    summary: 'Returns an event with its body, request, receipts, lanes, runs and deliveries.',
     params: ID_PARAMS,
     response: EVENT_DETAILS,
     handle: async (app, { params }) => orNotFound(await app.admin.events.show(params.id), 'event', params.id),

@@ -25,6 +25,20 @@ import {
 import { explanation } from './explanation.ts'
 import { PAST_RUN } from './runs.ts'
 
+/** The run of a lane. */
+export const LANE_RUN: z.ZodType = z.strictObject({
+  id: z.string(),
+  state: z.enum(['running', 'retrying', 'snoozed']),
+  started: timestamp,
+  until: timestamp.meta({ description: 'When its lease ends, or the next attempt is due.' }),
+  events: z.int(),
+  bytes: z.int(),
+  tries: z.int(),
+  lapses: z.int(),
+  cancel: z.boolean().meta({ description: 'Whether the run was asked to cancel.' }),
+  attempts: z.array(attempt),
+})
+
 const LANE = z.strictObject({
   id: laneId,
   flow: z.string(),
@@ -40,20 +54,7 @@ const LANE = z.strictObject({
   queued: z.int().meta({ description: 'Dead letters that an operator retried and that wait to run.' }),
   blocks: z.int().meta({ description: 'Dead letters that block the lane.' }),
   hold: z.strictObject({ reason: z.string(), by: z.string(), until: timestamp.optional() }).optional(),
-  run: z
-    .strictObject({
-      id: z.string(),
-      state: z.enum(['running', 'retrying', 'snoozed']),
-      started: timestamp,
-      until: timestamp.meta({ description: 'When its lease ends, or the next attempt is due.' }),
-      events: z.int(),
-      bytes: z.int(),
-      tries: z.int(),
-      lapses: z.int(),
-      cancel: z.boolean().meta({ description: 'Whether the run was asked to cancel.' }),
-      attempts: z.array(attempt),
-    })
-    .optional(),
+  run: LANE_RUN.optional(),
   window: timestamp.optional().meta({ description: 'When the window of the waiting events ends.' }),
   cap: timestamp.optional().meta({ description: 'The time beyond which no event can move the window.' }),
   deferredBy: z.string().optional().meta({ description: 'The limit that deferred the run.' }),

@@ -14,6 +14,17 @@ export const runKind: z.ZodType<RunRecord['kind']> = z.enum([
   'superseded',
 ])
 
+const CLOSING = {
+  opened: timestamp
+    .optional()
+    .meta({ description: 'The arrival of its first event, if Sluice gave all events their ids.' }),
+  latest: timestamp.optional().meta({ description: 'The arrival of its last event.' }),
+  due: timestamp.optional().meta({ description: 'When its window ended.' }),
+  closedBy: z.enum(['quiet', 'max', 'full', 'none', 'early', 'unknown']).meta({
+    description: 'Why its batch was closed. `early`: an operator ran it, or the window was another one then.',
+  }),
+}
+
 const RUN = z.strictObject({
   id: z.string(),
   parent: z.string().meta({ description: 'The run that this run is the rest of, or empty.' }),
@@ -29,18 +40,8 @@ const RUN = z.strictObject({
   lapses: z.int(),
   events: z.array(z.string()),
   attempts: z.array(attempt).meta({ description: 'The failed attempts.' }),
+  ...CLOSING,
 })
-
-const CLOSING = {
-  opened: timestamp
-    .optional()
-    .meta({ description: 'The arrival of its first event, if Sluice gave all events their ids.' }),
-  latest: timestamp.optional().meta({ description: 'The arrival of its last event.' }),
-  due: timestamp.optional().meta({ description: 'When its window ended.' }),
-  closedBy: z.enum(['quiet', 'max', 'full', 'none', 'early', 'unknown']).meta({
-    description: 'Why its batch was closed. `early`: an operator ran it, or the window was another one then.',
-  }),
-}
 
 /** A run in the list of a lane. */
 export const PAST_RUN: z.ZodType = z.strictObject({
@@ -58,6 +59,10 @@ export const runs: readonly ApiRoute[] = withTag('runs', [
     query: z.strictObject({
       ...LANE_FILTER,
       lane: laneId.exactOptional(),
+      kind: runKind.exactOptional(),
+      event: id
+        .exactOptional()
+        .meta({ description: 'Runs that had this event, among the last 100 of each of its first 20 lanes.' }),
       ...TIME_RANGE,
       ...PAGE_QUERY,
     }),

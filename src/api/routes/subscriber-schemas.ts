@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { URL_LENGTH_MAX } from '../../deliver/http/addresses.ts'
 import type { EndpointUpdate, NewEndpoint } from '../../deliver/endpoint.ts'
 import type { EndpointReplay } from '../../deliver/endpoint-replay.ts'
+import type { DeliveryRecord } from '../../deliver/deliveries.ts'
 import type { RotateSecretOptions } from '../../deliver/secrets.ts'
 import { duration, id, tenant, timeInput, timestamp } from '../schemas.ts'
 
@@ -96,6 +97,13 @@ export const SUBSCRIBER_WITH_HEALTH: z.ZodType = BASE_SUBSCRIBER.extend({
 export const SUBSCRIBER_WITH_SECRET: z.ZodType = BASE_SUBSCRIBER.extend({ secret: z.string(), proofError })
 const secret = z.string().max(1_500).meta({ description: 'At least 16 bytes, or `whsec_` and base64.' })
 
+export const deliveryStatus: z.ZodType<DeliveryRecord['status']> = z.enum([
+  'PENDING',
+  'DELIVERING',
+  'SUCCESS',
+  'FAILED',
+])
+
 const ATTEMPT = z.strictObject({
   at: timestamp,
   ms: z.number(),
@@ -104,11 +112,13 @@ const ATTEMPT = z.strictObject({
   error: z.string().meta({ description: 'Empty if the batch was delivered.' }),
 })
 
+export const deliveryAttempt: z.ZodType = ATTEMPT
+
 export const DELIVERY: z.ZodType = z.strictObject({
   id: z.string(),
   delivery: z.string(),
   subscriber: z.string(),
-  status: z.enum(['PENDING', 'DELIVERING', 'SUCCESS', 'FAILED']),
+  status: deliveryStatus,
   events: z.int().meta({ description: 'The number of events in the batch.' }),
   firstEvent: z.string().optional().meta({ description: 'The id of its first event.' }),
   lastEvent: z.string().optional().meta({ description: 'The id of its last event.' }),

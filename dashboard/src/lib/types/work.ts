@@ -187,11 +187,10 @@ export interface EventDetail extends Omit<EventItem, 'lanes'> {
     readonly reason?: string
   }[]
   readonly keptUntil?: number
-  readonly answer?: { readonly status: number; readonly ms?: number }
   readonly deliveries?: readonly {
     readonly endpoint: string
     readonly name: string
-    readonly run: string
+    readonly run?: string
     readonly status: string
     readonly attempts: readonly DeliveryAttempt[]
     readonly nextRetryAt?: number
