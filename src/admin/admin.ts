@@ -75,7 +75,7 @@ export function createAdmin(dependencies: AdminDependencies): Admin {
   const state = { alerts, limits, replays, sources, recorder, listEndpoints, work }
   const status = new AppStatus({ store, clock, flows: deps.flows, scan, ...state })
   const admin: Admin = {
-    deadLetters: new DeadLetters(deps),
+    deadLetters: new DeadLetters({ ...deps, clock }),
     lanes: new Lanes({ ...deps, list: new LaneList(scan), work, runs }),
     flows: new Flows(deps),
     replays,
@@ -105,7 +105,13 @@ const lane = { flow: 'text', key: 'text' } as const
 const laneFilter = { 'flow?': 'text', 'key?': 'text', 'tenant?': 'text' } as const
 const RUN_KINDS = ['done', 'partial', 'dead', 'dropped', 'cancelled', 'purged', 'superseded'] as const
 const timeRange = { 'from?': 'millis', 'to?': 'millis' } as const
-const deadFilter = { 'kind?': ['run', 'unrouted'], ...laneFilter, 'subject?': 'text', ...timeRange } as const
+const deadFilter = {
+  'kind?': ['run', 'unrouted'],
+  ...laneFilter,
+  'subject?': 'text',
+  'reason?': 'text',
+  ...timeRange,
+} as const
 const dead = { 'filter?': deadFilter } as const
 const events = { 'source?': 'text', 'type?': 'text', 'subject?': 'text', ...laneFilter, ...timeRange } as const
 
@@ -113,6 +119,10 @@ const ARGUMENTS: { readonly [Name in keyof Admin]?: ArgumentShapes<Admin[Name]> 
   deadLetters: {
     list: { ...dead, ...page },
     count: dead,
+    preview: dead,
+    reasons: dead,
+    act: { act: ['retry', 'drop'], filter: deadFilter, 'how?': { 'by?': 'text' } },
+    progress: { act: 'text' },
     show: { id: 'text' },
     retry: { which: 'textOrObject' },
     drop: { which: 'textOrObject' },

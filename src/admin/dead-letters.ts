@@ -1,12 +1,22 @@
 // `DeadLetters` manages dead runs, and events that could not be routed: one of them, or all that match a filter (L2a,
 // L9).
-import type { Millis } from '../clock.ts'
+import type { Clock, Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import type { RecordFilter, DeadLetterRecord, UnroutedRecord, Store } from '../store/contract/index.ts'
 import type { OperatorDependencies, SteerResult } from './lanes.ts'
 import { resolveLaneId } from './lane-view.ts'
+import { DeadLetterActs, type DeadLetterAct, type DeadLetterProgress } from './dead-letter-acts.ts'
+import {
+  countLanes,
+  groupDeadLetters,
+  isBlocking,
+  matchesReason,
+  scanDeadLetters,
+  type DeadLetterReasons,
+  type DeadLetterScan,
+} from './dead-letter-reasons.ts'
 import { countAll, findPageByWeight, type Page } from './pages.ts'
 
 /**
@@ -14,7 +24,7 @@ import { countAll, findPageByWeight, type Page } from './pages.ts'
  * dead letter; `blocks` means that the lane waits for it.
  */
 export type DeadLetter =
-  | ({ readonly kind: 'run' } & Omit<DeadLetterRecord, 'lane' | 'parent'>)
+  | ({ readonly kind: 'run' } & Omit<DeadLetterRecord, 'parent'>)
   | ({ readonly kind: 'unrouted'; readonly id: string; readonly at: Millis; readonly events: readonly string[] } & Pick<
       UnroutedRecord,
       'flow' | 'reason' | 'error' | 'tries'
@@ -33,6 +43,8 @@ export interface DeadLetterFilter {
   readonly tenant?: string
   /** The dead letter holds an event with this subject. */
   readonly subject?: string
+  /** A text in the reason, ignoring case. */
+  readonly reason?: string
   readonly from?: Millis
   readonly to?: Millis
 }
@@ -46,33 +58,88 @@ const countEvents = ({ events }: DeadLetter): number => events.length
 /** The length of the dead letter in the response. */
 const jsonLength = (letter: ExportedDeadLetter): number => JSON.stringify(letter).length
 
-export class DeadLetters {
-  readonly #deps: OperatorDependencies
+interface DeadLettersDependencies extends OperatorDependencies {
+  readonly clock: Clock
+}
 
-  constructor(deps: OperatorDependencies) {
+/** What an action by a filter would touch. */
+export interface DeadLetterPreview {
+  readonly count: number
+  readonly lanes: number
+  readonly events: number
+  /** How many block their lane. */
+  readonly blocking: number
+  /** False if there are more than were read: the numbers are then lower bounds. */
+  readonly exact: boolean
+}
+
+export class DeadLetters {
+  readonly #deps: DeadLettersDependencies
+  readonly #acts: DeadLetterActs
+
+  constructor(deps: DeadLettersDependencies) {
     this.#deps = deps
+    this.#acts = new DeadLetterActs(deps.store)
   }
 
   /** `list` returns the newest death first. It returns dead runs, or unrouted events with `unrouted`. */
   async list(filter: DeadLetterFilter = {}, cursor = '', n = 100): Promise<Page<DeadLetter>> {
     const store = await this.#deps.store()
     const wanted = this.#toStoreFilter(filter)
+    const text = filter.reason?.toLowerCase()
+    const isWanted = (letter: DeadLetter): boolean => text === undefined || matchesReason(letter, text)
+    const page = { cursor, n, weightOf: countEvents, most: EVENTS_PER_PAGE, first: 5, growth: 4, isWanted }
     if (filter.kind === 'unrouted') {
-      const { items, next } = await store.find({ kind: 'marks', filter: wanted, cursor, n })
-      return { items: items.map(fromUnroutedRecord), next }
+      return findPageByWeight<DeadLetter>({ ...page, first: n }, async (from, some) => {
+        const { items, next } = await store.find({ kind: 'marks', filter: wanted, cursor: from, n: some })
+        return { items: items.map(fromUnroutedRecord), next }
+      })
     }
-    const page = { cursor, n, weightOf: countEvents, most: EVENTS_PER_PAGE, first: 5, growth: 4 }
-    return findPageByWeight(page, async (from, some) => {
+    return findPageByWeight<DeadLetter>(page, async (from, some) => {
       const { items, next } = await store.find({ kind: 'dead', filter: wanted, cursor: from, n: some })
       return { items: items.map(fromDeadLetterRecord), next }
     })
   }
 
-  /** `count` includes dead letters that were retried and have not ended yet. */
+  /** `count` includes dead letters that were retried and have not ended yet. With `reason`, it reads all of them. */
   async count(filter: DeadLetterFilter = {}): Promise<number> {
     const store = await this.#deps.store()
     const kind = filter.kind === 'unrouted' ? 'marks' : 'dead'
-    return countAll(store, { kind, filter: this.#toStoreFilter(filter) })
+    if (filter.reason === undefined) return countAll(store, { kind, filter: this.#toStoreFilter(filter) })
+    let count = 0
+    for await (const letter of this.#each(filter)) count += Number(letter.id !== '')
+    return count
+  }
+
+  /** `preview` says what an action by this filter would touch. It reads a bounded number of dead letters. */
+  async preview(filter: DeadLetterFilter = {}): Promise<DeadLetterPreview> {
+    const { letters, isComplete } = await this.#scan(filter)
+    const isCounted = filter.reason === undefined
+    return {
+      count: isComplete || !isCounted ? letters.length : await this.count(filter),
+      lanes: countLanes(letters),
+      events: letters.reduce((sum, letter) => sum + letter.events.length, 0),
+      blocking: letters.filter(isBlocking).length,
+      exact: isComplete,
+    }
+  }
+
+  /** `reasons` groups the newest dead letters by why they died, and unrouted events with `kind` unrouted or without `kind`. */
+  async reasons(filter: DeadLetterFilter = {}): Promise<DeadLetterReasons> {
+    const store = await this.#deps.store()
+    const { now } = await store.readDocs({ kind: 'flow', ids: [], after: '', n: 1 })
+    const kinds = filter.kind === undefined ? (['run', 'unrouted'] as const) : [filter.kind]
+    const scans = await Promise.all(kinds.map((kind) => this.#scan({ ...filter, kind })))
+    const letters = scans.flatMap((scan) => scan.letters)
+    const exact = scans.every((scan) => scan.isComplete)
+    const isCounted = filter.reason === undefined && !exact
+    const counts = isCounted ? await Promise.all(kinds.map((kind) => this.count({ ...filter, kind }))) : []
+    const total = isCounted ? counts.reduce((sum, count) => sum + count, 0) : letters.length
+    return { now, total, exact, groups: groupDeadLetters(letters, now) }
+  }
+
+  #scan(filter: DeadLetterFilter): Promise<DeadLetterScan> {
+    return scanDeadLetters(this.#deps.clock, (cursor, n) => this.list(filter, cursor, n))
   }
 
   /** `show` returns the dead letter with its events. */
@@ -89,6 +156,22 @@ export class DeadLetters {
 
   drop(which: string | DeadLetterFilter): Promise<SteerResult | { readonly count: number }> {
     return this.#act(which, 'drop')
+  }
+
+  /** `act` retries or drops the newest `limit` matches, and returns their number and the id under which `progress` shows them. */
+  async act(
+    act: DeadLetterAct,
+    filter: DeadLetterFilter,
+    { limit = Infinity, by = '' }: { readonly limit?: number; readonly by?: string } = {},
+  ): Promise<{ readonly count: number; readonly act: string }> {
+    const steered = await this.#actOnMatches(filter, act, limit)
+    const ids = steered.map(({ id }) => id)
+    return { count: ids.length, act: await this.#acts.record(act, by, ids) }
+  }
+
+  /** `progress` shows what became of the dead letters of an act, among the last 50 acts. */
+  progress(act: string): Promise<DeadLetterProgress | undefined> {
+    return this.#acts.show(act)
   }
 
   /** `export` yields one JSON text per dead letter, with its events and their bytes. */
@@ -127,8 +210,16 @@ export class DeadLetters {
       if (letter !== undefined && result === 'ok') await this.#retried([nameOf(letter)])
       return result
     }
+    return { count: (await this.#actOnMatches(which, act, Infinity)).length }
+  }
+
+  async #actOnMatches(filter: DeadLetterFilter, act: DeadLetterAct, limit: number): Promise<readonly LetterName[]> {
+    const store = await this.#deps.store()
     const letters: LetterName[] = []
-    for await (const letter of this.#each(which)) letters.push(nameOf(letter))
+    for await (const letter of this.#each(filter)) {
+      letters.push(nameOf(letter))
+      if (letters.length >= limit) break
+    }
     const steered: LetterName[] = []
     for (let from = 0; from < letters.length; from += PAGE) {
       const page = letters.slice(from, from + PAGE)
@@ -140,7 +231,7 @@ export class DeadLetters {
       steered.push(...page.filter((_, at) => results[at] === 'ok'))
     }
     if (act === 'retry') await this.#retried(steered)
-    return { count: steered.length }
+    return steered
   }
 
   async #retried(letters: readonly LetterName[]): Promise<void> {
@@ -163,7 +254,7 @@ export class DeadLetters {
     // A misread filter would act on every dead letter.
     if (typeof filter !== 'object' || filter === null)
       throw invalid('the filter must be an object, or the id of a dead letter.')
-    assertKnownOptions(filter, ['kind', 'flow', 'key', 'tenant', 'subject', 'from', 'to'], 'deadLetters: ')
+    assertKnownOptions(filter, ['kind', 'flow', 'key', 'tenant', 'subject', 'reason', 'from', 'to'], 'deadLetters: ')
     const { flow, key, tenant, subject, from, to } = filter
     if (key !== undefined && flow === undefined) throw invalid('key must be used together with flow.')
     const lane = flow !== undefined && key !== undefined ? { lane: resolveLaneId(this.#deps.flows, flow, key) } : {}
@@ -206,8 +297,8 @@ async function steerDeadLetters(
 }
 
 function fromDeadLetterRecord(letter: DeadLetterRecord): DeadLetter {
-  const { id, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events } = letter
-  return { kind: 'run', id, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events }
+  const { id, lane, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events } = letter
+  return { kind: 'run', id, lane, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events }
 }
 
 function fromUnroutedRecord(mark: UnroutedRecord): DeadLetter {

@@ -82,7 +82,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect(items).toMatchObject([{ kind: 'unrouted', flow: 'keyless', reason: 'key-failed' }])
     expect((await r.get(`/v1/dead-letters/${items[0]?.id ?? ''}`)).body).toMatchObject({ contents: [{ type: 'odd' }] })
     expect((await r.post(`/v1/dead-letters/${items[0]?.id ?? ''}/drop`)).body).toEqual({ result: 'ok' })
-    expect((await r.get('/v1/dead-letters/count?kind=unrouted')).body).toEqual({ count: 0 })
+    expect((await r.get('/v1/dead-letters/count?kind=unrouted')).body).toMatchObject({ count: 0 })
   })
 
   test('retry runs the same run again; drop ends it', async () => {
@@ -101,9 +101,9 @@ describe.each(STORES)('dead letters on %s', (store) => {
   test('retry and drop with a filter affect all dead letters that match, and no others', async () => {
     const r = await opened()
     await dead(r, 'ada', 'bob', 'eve')
-    expect((await r.post('/v1/dead-letters/drop', { flow: 'fails', key: 'bob' })).body).toEqual({ count: 1 })
-    expect((await r.post('/v1/dead-letters/retry', { flow: 'blocks' })).body).toEqual({ count: 3 })
-    expect((await r.get('/v1/dead-letters/count?flow=fails')).body).toEqual({ count: 2 })
+    expect((await r.post('/v1/dead-letters/drop', { flow: 'fails', key: 'bob' })).body).toMatchObject({ count: 1 })
+    expect((await r.post('/v1/dead-letters/retry', { flow: 'blocks' })).body).toMatchObject({ count: 3 })
+    expect((await r.get('/v1/dead-letters/count?flow=fails')).body).toMatchObject({ count: 2 })
     expect((await r.post('/v1/dead-letters/drop', { key: 'ada' })).status).toBe(400)
     expect((await r.app.admin.audit.list()).items.map(({ what }) => what)).toEqual([
       'not done (REQUEST_INVALID): drop the dead letters of {"key":"ada"}',
@@ -126,7 +126,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
       detail: expect.stringContaining('{"all":true}'),
     })
     expect((await r.app.admin.audit.list()).items).toEqual([])
-    expect((await r.post(`/v1/dead-letters/${act}`, { all: true })).body).toEqual({ count: 4 })
+    expect((await r.post(`/v1/dead-letters/${act}`, { all: true })).body).toMatchObject({ count: 4 })
   })
 
   test('the count includes retried dead letters that have not ended yet, separately', async () => {
@@ -134,8 +134,8 @@ describe.each(STORES)('dead letters on %s', (store) => {
     const [letter] = await dead(r, 'ada')
     await r.app.admin.flows.pause('fails', { reason: 'a look first', by: 'test' })
     await r.post(`/v1/dead-letters/${letter?.id ?? ''}/retry`)
-    expect((await r.get('/v1/dead-letters/count?flow=fails')).body).toEqual({ count: 1 })
-    expect((await r.post('/v1/dead-letters/retry', { flow: 'fails' })).body).toEqual({ count: 0 })
+    expect((await r.get('/v1/dead-letters/count?flow=fails')).body).toMatchObject({ count: 1 })
+    expect((await r.post('/v1/dead-letters/retry', { flow: 'fails' })).body).toMatchObject({ count: 0 })
     const said = OPERATIONS.find(({ operationId }) => operationId === 'countDeadLetters')?.summary
     expect(said).toBe('Counts the dead letters that match a filter, including retried ones that have not ended yet.')
   })

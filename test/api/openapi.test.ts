@@ -118,6 +118,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
   const [lane = '', ...lanes] = await listed('listLanes', { flow: 'waits' })
   const [run = ''] = await listed('listRuns')
   const [letter = '', other = ''] = await listed('listDeadLetters')
+  const { act } = await r.app.admin.deadLetters.act('drop', { flow: 'nothing' })
   const { secret: _secret, ...spare } = await r.app.admin.keys.create({ name: 'spare', role: 'read' })
   const [subscriber = '', another = ''] = await listed('listSubscribers')
   const [running = ''] = await listed('listLanes', { flow: 'runs' })
@@ -140,6 +141,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
     showDeadLetter: of(letter),
     retryDeadLetter: of(letter),
     dropDeadLetter: of(other),
+    showDeadLetterAct: of(act),
     showReplay: of('again'),
     cancelReplay: of('again'),
     resumeReplay: of('again'),

@@ -4,9 +4,9 @@ import type { SteerResult } from '../../admin/lanes.ts'
 import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
 import {
   attempt,
-  countResult,
   id,
   LANE_FILTER,
+  laneId,
   PAGE_QUERY,
   pageOf,
   steerResult,
@@ -18,6 +18,7 @@ import {
 const RUN = z.strictObject({
   kind: z.literal('run'),
   id: z.string(),
+  lane: laneId,
   flow: z.string(),
   key: z.string(),
   tenant: z.string(),
@@ -44,16 +45,50 @@ const FILTER = z.strictObject({
   kind: z.enum(['run', 'unrouted']).exactOptional(),
   ...LANE_FILTER,
   subject: subject.exactOptional().meta({ description: 'Those that hold an event with this subject.' }),
+  reason: z.string().min(1).max(500).exactOptional().meta({ description: 'A text in the reason, ignoring case.' }),
   ...TIME_RANGE,
+})
+
+const PREVIEW = z.strictObject({
+  count: z.int().min(0),
+  lanes: z.int(),
+  events: z.int(),
+  blocking: z.int().meta({ description: 'How many block their lane.' }),
+  exact: z.boolean().meta({ description: 'False if there are more than were read: the numbers are lower bounds.' }),
+})
+
+const GROUP = z.strictObject({
+  flow: z.string(),
+  kind: z.enum(['run', 'unrouted']),
+  reason: z.string().meta({ description: 'The reason of the newest one.' }),
+  pattern: z.string().meta({ description: 'The filter `reason` that finds all of the group, and perhaps others.' }),
+  count: z.int(),
+  lanes: z.int(),
+  blocking: z.int(),
+  first: timestamp,
+  last: timestamp,
+  hours: z.array(z.int()).length(24).meta({ description: 'How many died in each of the last 24 hours.' }),
+})
+
+const PROGRESS = z.strictObject({
+  id: z.string(),
+  act: z.enum(['retry', 'drop']),
+  by: z.string(),
+  at: timestamp,
+  count: z.int(),
+  done: z.int().meta({ description: 'Runs that ended well, and dropped dead letters.' }),
+  deadAgain: z.int(),
+  open: z.int().meta({ description: 'Runs that wait or are in progress.' }),
 })
 
 /** An action needs a filter or `all`, so that a lost filter cannot act on every dead letter. */
 const FILTER_OR_ALL = FILTER.extend({
   all: z.literal(true).exactOptional().meta({ description: 'Instead of a filter.' }),
+  limit: z.int().min(1).max(10_000).exactOptional().meta({ description: 'Only the newest ones; 1 tries one first.' }),
 })
-  .refine(({ all, ...filter }) => (all === undefined) !== (Object.keys(filter).length === 0), {
+  .refine(({ all, limit: _limit, ...filter }) => (all === undefined) !== (Object.keys(filter).length === 0), {
     error:
-      'say which by at least one of flow, key, tenant, subject, from, to and kind, or {"all":true} for all there are',
+      'say which by at least one of flow, key, tenant, subject, reason, from, to and kind, or {"all":true} for all there are',
   })
   .meta({ minProperties: 1 })
 
@@ -75,8 +110,31 @@ export const deadLetters: readonly ApiRoute[] = withTag('dead letters', [
     name: 'countDeadLetters',
     summary: 'Counts the dead letters that match a filter, including retried ones that have not ended yet.',
     query: FILTER,
-    response: countResult,
-    handle: async (app, { query }) => ({ count: await app.admin.deadLetters.count(query) }),
+    response: PREVIEW,
+    handle: (app, { query }) => app.admin.deadLetters.preview(query),
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/dead-letters/reasons',
+    name: 'listDeadLetterReasons',
+    summary: 'Groups the newest dead letters by why they died. Without `kind`, unrouted events are included.',
+    query: FILTER,
+    response: z.strictObject({
+      now: timestamp,
+      total: z.int(),
+      exact: z.boolean().meta({ description: 'False if there are more than were read.' }),
+      groups: z.array(GROUP).max(50).meta({ description: 'The largest first.' }),
+    }),
+    handle: (app, { query }) => app.admin.deadLetters.reasons(query),
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/dead-letters/acts/{id}',
+    name: 'showDeadLetterAct',
+    summary: 'Returns what became of the dead letters of one of the last 50 actions by filter.',
+    params: ID_PARAMS,
+    response: PROGRESS,
+    handle: async (app, { params }) => orNotFound(await app.admin.deadLetters.progress(params.id), 'act', params.id),
   }),
   route({
     method: 'GET',
@@ -131,12 +189,13 @@ export const deadLetters: readonly ApiRoute[] = withTag('dead letters', [
       name: `${act}DeadLetters`,
       summary: `${act === 'retry' ? 'Retries' : 'Drops'} all dead letters that match a filter, or all with { all: true }.`,
       body: FILTER_OR_ALL,
-      response: countResult,
+      response: z.strictObject({
+        count: z.int(),
+        act: z.string().meta({ description: 'The id under which `/v1/dead-letters/acts` shows the progress.' }),
+      }),
       auditText: ({ body }) => `${act} the dead letters of ${JSON.stringify(body)}`,
-      handle: async (app, { body: { all: _all, ...filter } }) => {
-        const result = await app.admin.deadLetters[act](filter)
-        return { count: typeof result === 'string' ? 0 : result.count }
-      },
+      handle: (app, { body: { all: _all, limit, ...filter }, actor: by }) =>
+        app.admin.deadLetters.act(act, filter, { by, ...(limit !== undefined && { limit }) }),
     }),
   ]),
 ])

@@ -187,6 +187,7 @@ export interface EventDetail extends Omit<EventItem, 'lanes'> {
     readonly reason?: string
   }[]
   readonly keptUntil?: number
+  readonly answer?: { readonly status: number; readonly ms?: number }
   readonly deliveries?: readonly {
     readonly endpoint: string
     readonly name: string
@@ -212,7 +213,6 @@ export interface DeadLetter {
   readonly attempts?: readonly Attempt[]
   readonly events: readonly string[]
   readonly lane?: string
-  readonly started?: number
   readonly contents?: readonly { readonly id: string; readonly type: string; readonly source: string }[]
 }
 
