@@ -121,7 +121,7 @@ export class Sluice {
       traces: this.#traces,
       storeMark: () => computeStoreId(this.#storeHandle.address),
     })
-    const stats = { ...common, recorder: this.#recorder }
+    const stats = { ...common, recorder: this.#recorder, keepEvents }
     this.#alerting = new Alerting({
       ...common,
       storeHandle: this.#storeHandle,
@@ -143,7 +143,6 @@ export class Sluice {
       alerts: this.#alerting.alerts,
       stats: (asked) => readStats(stats, asked),
       metrics: () => this.#metrics.render(),
-      keepEvents,
       work: () => this.#describeWork(),
     })
     this.#deliveries = new Deliveries({

@@ -25,8 +25,8 @@ import { EndpointTokens } from './endpoint-tokens.ts'
 import { applyHeadersChange } from './http/headers.ts'
 import { computeHealth, type EndpointHealth } from './health/health.ts'
 import type { HistoryStore } from './health/history-store.ts'
-import { NO_HISTORY } from './health/history.ts'
-import { countStuckBatches } from './health/stuck.ts'
+import { listLastDay, NO_HISTORY, type StepCounts } from './health/history.ts'
+import { readBacklogs } from './health/backlog.ts'
 import type { ResolvedDeliverySettings } from './options.ts'
 import { EndpointProver, type ProvenEndpoint } from './proof.ts'
 import type { SendDependencies } from './send-batch.ts'
@@ -62,6 +62,12 @@ export type CreatedEndpoint = ProvenEndpoint & { readonly secret: string }
 export interface EndpointWithHealth extends Endpoint {
   readonly lastSuccessfulDeliveryAt?: Millis
   readonly health: EndpointHealth
+  /** Events that wait for the endpoint. */
+  readonly waiting: number
+  /** When a failed batch is posted again, unless the endpoint or its breaker holds it longer. */
+  readonly nextTry?: Millis
+  /** The POSTs of the last 48 half hours, oldest first. */
+  readonly lastDay: readonly StepCounts[]
 }
 
 const MAX_ENDPOINTS = 10_000
@@ -302,19 +308,23 @@ export class Endpoints {
   async #withHealth(endpoints: readonly Endpoint[], now: Millis): Promise<readonly EndpointWithHealth[]> {
     const { store, breakers, histories, deliveries } = this.#deps
     const ids = endpoints.map(({ id }) => id)
-    const [breakerOf, historyOf, stuckOf] = await Promise.all([
+    const [breakerOf, historyOf, backlogOf] = await Promise.all([
       breakers.getAll(ids),
       histories.getAll(ids),
-      countStuckBatches(await store(), [...deliveries.keys()], ids),
+      readBacklogs(await store(), [...deliveries.keys()], ids),
     ])
     return endpoints.map((endpoint) => {
       const { id } = endpoint
       const [breaker, history] = [breakerOf.get(id) ?? CLOSED, historyOf.get(id) ?? NO_HISTORY]
       const { lastSuccess } = history
+      const { stuck = 0, waiting = 0, nextTry } = backlogOf.get(id) ?? {}
       return {
         ...endpoint,
         ...(lastSuccess > 0 && { lastSuccessfulDeliveryAt: lastSuccess }),
-        health: computeHealth({ breaker, history, stuck: stuckOf.get(id) ?? 0, now }),
+        health: computeHealth({ breaker, history, stuck, now }),
+        waiting,
+        ...(nextTry !== undefined && { nextTry }),
+        lastDay: listLastDay(history, now),
       }
     })
   }

@@ -30,6 +30,25 @@ describe.each(STORES)('on %s', (store) => {
     expect(JSON.stringify(body)).not.toContain(secret)
   })
 
+  test('an endpoint shows what waits for it, and its last day', async () => {
+    const r = await scene(store)
+    const { id } = await registered(r)
+    const { id: other } = await registered(r, { eventFilter: ['nothing'] })
+    await r.t.send([{ type: 'version.new' }, { type: 'version.new' }])
+    const lastDay = Array.from({ length: 48 }, (_, n) => ({
+      at: START + (n - 47) * 1_800_000,
+      delivered: 0,
+      failed: 0,
+    }))
+    expect((await r.get(`${PATH}/${id}`)).body).toMatchObject({ waiting: 2, lastDay })
+    const { items } = (await r.get(PATH)).body as { items: readonly object[] }
+    expect(items).toMatchObject([
+      { id, waiting: 2 },
+      { id: other, waiting: 0 },
+    ])
+    expect(items[0]).not.toHaveProperty('nextTry')
+  })
+
   test.each([
     [{ url: 'http://169.254.169.254/latest' }, 'url'],
     [{ url: 'https://localhost/' }, 'url'],

@@ -39,7 +39,7 @@ test('many histories are written together, and a failed write loses and doubles 
   const delivered = async (): Promise<ReadonlySet<number>> => {
     const all = await histories.getAll(IDS)
     expect(all.size).toBe(IDS.length)
-    return new Set([...all.values()].map(({ hours }) => hours.reduce((sum, hour) => sum + hour.delivered, 0)))
+    return new Set([...all.values()].map(({ steps }) => steps.reduce((sum, step) => sum + step.delivered, 0)))
   }
   for (const id of IDS) histories.note(id, NOTE)
   await histories.flush()
@@ -60,7 +60,9 @@ test('many histories are written together, and a failed write loses and doubles 
   const [first, rest] = [IDS.slice(0, 60), IDS.slice(60)]
   const sums = async (ids: readonly string[]): Promise<ReadonlySet<number>> =>
     new Set(
-      [...(await histories.getAll(ids)).values()].map(({ hours }) => hours.reduce((sum, h) => sum + h.delivered, 0)),
+      [...(await histories.getAll(ids)).values()].map(({ steps }) =>
+        steps.reduce((sum, step) => sum + step.delivered, 0),
+      ),
     )
   expect([await sums(first), await sums(rest)]).toEqual([new Set([3]), new Set([2])])
 })

@@ -8,6 +8,7 @@ import {
   mergeHistories,
   NO_HISTORY,
   addNotes,
+  listLastDay,
   sumLastDay,
   type PostHistory,
   type PostNote,
@@ -69,7 +70,7 @@ describe('a history', () => {
     for (let n = 0; n < 2_000; n++) {
       history = addNotes(history, [post({ at: NOON + n * HOUR, answer: flood, error: flood, run: `r${n}` })])
     }
-    expect(history.hours).toHaveLength(24)
+    expect(history.steps).toHaveLength(48)
     expect(history.attempts).toHaveLength(50)
     expect(history.attempts.at(-1)?.run).toBe('r1999')
     expect(JSON.stringify(history).length).toBeLessThan(300_000)
@@ -94,6 +95,19 @@ describe('a history', () => {
     expect(sumLastDay(history, NOON + 24 * HOUR)).toMatchObject({ delivered: 1, failed: 0, dead: 0 })
     expect(sumLastDay(history, NOON + 25 * HOUR)).toMatchObject({ delivered: 0, failed: 0 })
     expect(history.lastSuccess).toBe(NOON + HOUR)
+  })
+
+  test('a day has 48 half hours, the current one last', () => {
+    const history = historyOf(failed(), { at: NOON + HOUR }, { at: NOON + HOUR + 1 })
+    const day = listLastDay(history, NOON + HOUR + 60_000)
+    expect(day).toHaveLength(48)
+    expect(day.slice(-4)).toEqual([
+      { at: NOON - HOUR / 2, delivered: 0, failed: 0 },
+      { at: NOON, delivered: 0, failed: 1 },
+      { at: NOON + HOUR / 2, delivered: 0, failed: 0 },
+      { at: NOON + HOUR, delivered: 2, failed: 0 },
+    ])
+    expect(listLastDay(history, NOON + 25 * HOUR).slice(0, 2)).toMatchObject([{ delivered: 0 }, { delivered: 2 }])
   })
 })
 

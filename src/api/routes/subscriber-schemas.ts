@@ -93,6 +93,12 @@ const HEALTH = z.strictObject({
 export const SUBSCRIBER_WITH_HEALTH: z.ZodType = BASE_SUBSCRIBER.extend({
   lastSuccessfulDeliveryAt: timestamp.optional(),
   health: HEALTH,
+  waiting: z.int().meta({ description: 'Events that wait for the endpoint.' }),
+  nextTry: timestamp.optional().meta({ description: 'When a failed batch is posted again.' }),
+  lastDay: z
+    .array(z.strictObject({ at: timestamp, delivered: z.int(), failed: z.int() }))
+    .length(48)
+    .meta({ description: 'The POSTs of the last 48 half hours, oldest first; the last one is the current one.' }),
 })
 export const SUBSCRIBER_WITH_SECRET: z.ZodType = BASE_SUBSCRIBER.extend({ secret: z.string(), proofError })
 const secret = z.string().max(1_500).meta({ description: 'At least 16 bytes, or `whsec_` and base64.' })

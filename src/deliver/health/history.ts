@@ -1,4 +1,4 @@
-// `PostHistory` describes how the POSTs to an endpoint went: stats per hour for a day, and the last attempts in full.
+// `PostHistory` describes how the POSTs to an endpoint went: stats per half hour for a day, and the last attempts in full.
 // It has a bounded size, and notes can be added in any order. Pure.
 import type { Millis } from '../../clock.ts'
 import { PURGED_TEXT } from '../../model/steer.ts'
@@ -31,9 +31,9 @@ export interface PostNote {
 
 export type PostAttempt = Omit<PostNote, 'latency' | 'isLast'>
 
-interface HourStats {
-  /** Hours since 1970. */
-  readonly hour: number
+interface StepStats {
+  /** Half hours since 1970. */
+  readonly step: number
   readonly delivered: number
   readonly failed: number
   /** Batches that became dead letters. */
@@ -45,8 +45,8 @@ interface HourStats {
 
 export interface PostHistory {
   readonly lastSuccess: Millis
-  /** The oldest hour first. */
-  readonly hours: readonly HourStats[]
+  /** The oldest step first. */
+  readonly steps: readonly StepStats[]
   readonly attempts: readonly PostAttempt[]
   /** Runs with a purged event. The endpoint's responses to them are not kept. */
   readonly purged?: readonly string[]
@@ -61,10 +61,11 @@ export interface DayStats {
   readonly latency: Millis
 }
 
-export const NO_HISTORY: PostHistory = { lastSuccess: 0, hours: [], attempts: [] }
+export const NO_HISTORY: PostHistory = { lastSuccess: 0, steps: [], attempts: [] }
 
-const HOUR: Millis = 3_600_000
-const MAX_HOURS = 24
+const STEP: Millis = 1_800_000
+/** The steps of a day. */
+const MAX_STEPS = 48
 const MAX_ATTEMPTS = 50
 const MAX_TEXT = 1_000
 const MAX_PURGED = 200
@@ -76,31 +77,31 @@ export function cleanText(text: string): string {
 
 /** `addNotes` takes the notes in the order in which they were made. It keeps the details of the last attempts only. */
 export function addNotes(history: PostHistory, notes: readonly PostNote[]): PostHistory {
-  const hours = new Map<number, HourStats>()
+  const steps = new Map<number, StepStats>()
   let lastSuccess = 0
   for (const { at, ms, error, latency, isLast, ...more } of notes) {
     if (more.isOurs === true) continue
     const isGood = error === ''
-    const hour = Math.floor(at / HOUR)
+    const step = Math.floor(at / STEP)
     const [delivered, failed, dead] = [isGood ? 1 : 0, isGood ? 0 : 1, isLast && !isGood ? 1 : 0]
-    const one = { hour, delivered, failed, dead, ms, latency: isGood ? Math.max(0, latency) : 0 }
-    hours.set(hour, addHours(one, hours.get(hour)))
+    const one = { step, delivered, failed, dead, ms, latency: isGood ? Math.max(0, latency) : 0 }
+    steps.set(step, addSteps(one, steps.get(step)))
     if (isGood) lastSuccess = Math.max(lastSuccess, at)
   }
   const attempts = notes.slice(-MAX_ATTEMPTS).map(({ latency: _latency, isLast: _last, ...attempt }) => {
     return { ...attempt, answer: cleanText(attempt.answer), error: cleanText(attempt.error) }
   })
-  return mergeHistories(history, { lastSuccess, hours: [...hours.values()], attempts })
+  return mergeHistories(history, { lastSuccess, steps: [...steps.values()], attempts })
 }
 
 export function mergeHistories(one: PostHistory, other: PostHistory): PostHistory {
-  const hours = new Map<number, HourStats>()
-  for (const hour of [...one.hours, ...other.hours]) hours.set(hour.hour, addHours(hour, hours.get(hour.hour)))
+  const steps = new Map<number, StepStats>()
+  for (const step of [...one.steps, ...other.steps]) steps.set(step.step, addSteps(step, steps.get(step.step)))
   const attempts = withoutRepeatedFailures([...one.attempts, ...other.attempts].toSorted((a, b) => a.at - b.at))
   const purged = [...new Set([...(one.purged ?? []), ...(other.purged ?? [])])].slice(-MAX_PURGED)
   return {
     lastSuccess: Math.max(one.lastSuccess, other.lastSuccess),
-    hours: [...hours.values()].toSorted((a, b) => a.hour - b.hour).slice(-MAX_HOURS),
+    steps: [...steps.values()].toSorted((a, b) => a.step - b.step).slice(-MAX_STEPS),
     attempts: withoutPurged(attempts.slice(-MAX_ATTEMPTS), purged),
     ...(purged.length > 0 && { purged }),
   }
@@ -128,16 +129,34 @@ export function isOwnFailure(attempt: PostAttempt): boolean {
   return attempt.isOurs === true
 }
 
-export function sumLastDay({ hours }: PostHistory, now: Millis): DayStats {
-  const since = Math.floor(now / HOUR) - MAX_HOURS
-  return hours.filter(({ hour }) => hour > since).reduce(addHours, { hour: 0, ...NO_STATS })
+export function sumLastDay({ steps }: PostHistory, now: Millis): DayStats {
+  const since = Math.floor(now / STEP) - MAX_STEPS
+  return steps.filter(({ step }) => step > since).reduce(addSteps, { step: 0, ...NO_STATS })
+}
+
+/** `StepCounts` are the POSTs of one half hour. */
+export interface StepCounts {
+  readonly at: Millis
+  readonly delivered: number
+  readonly failed: number
+}
+
+/** `listLastDay` returns the last 48 half hours, oldest first; the last one is the current one. */
+export function listLastDay({ steps }: PostHistory, now: Millis): readonly StepCounts[] {
+  const last = Math.floor(now / STEP)
+  const known = new Map(steps.map((step) => [step.step, step]))
+  return Array.from({ length: MAX_STEPS }, (_, n) => {
+    const step = last - MAX_STEPS + 1 + n
+    const { delivered = 0, failed = 0 } = known.get(step) ?? {}
+    return { at: step * STEP, delivered, failed }
+  })
 }
 
 const NO_STATS: DayStats = { delivered: 0, failed: 0, dead: 0, ms: 0, latency: 0 }
 
-function addHours(one: HourStats, other: DayStats = NO_STATS): HourStats {
+function addSteps(one: StepStats, other: DayStats = NO_STATS): StepStats {
   return {
-    hour: one.hour,
+    step: one.step,
     delivered: one.delivered + other.delivered,
     failed: one.failed + other.failed,
     dead: one.dead + other.dead,

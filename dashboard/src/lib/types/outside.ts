@@ -33,7 +33,7 @@ export interface Endpoint {
   }
   readonly waiting?: number
   readonly nextTry?: number
-  readonly history?: readonly { readonly at: number; readonly delivered: number; readonly failed: number }[]
+  readonly lastDay?: readonly { readonly at: number; readonly delivered: number; readonly failed: number }[]
 }
 
 export interface Delivery {
