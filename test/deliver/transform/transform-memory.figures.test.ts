@@ -7,7 +7,7 @@ import { HUNGRY, QUICK, SLOW } from './hostile-scripts.ts'
 
 const MEGABYTE = 1_024 * 1_024
 /** The loops end sooner than those of an app, because only the number of scripts counts here. */
-const LIMITS = { time: 250, memory: 32 * MEGABYTE }
+const LIMITS = { time: 200, memory: 32 * MEGABYTE }
 
 /** Without garbage of this thread. That of the others ends with them. */
 function residentMemory(): number {
@@ -19,7 +19,7 @@ function residentMemory(): number {
 it('1,000 hostile transformations leave less memory behind than one of them may use', async () => {
   const threads = new ScriptThreads({ limits: LIMITS })
   onTestFinished(() => threads.close())
-  const scripts = [...QUICK, ...HUNGRY, ...QUICK, ...SLOW, ...QUICK, ...HUNGRY]
+  const scripts = [...QUICK, ...HUNGRY, ...QUICK, ...SLOW.slice(0, 2), ...QUICK, ...QUICK]
   const runAll = async (times: number): Promise<number> => {
     let failed = 0
     const calls = Array.from({ length: times }, async (_, n) => {
@@ -31,7 +31,7 @@ it('1,000 hostile transformations leave less memory behind than one of them may 
     return failed
   }
   // The first ones load code and grow the heaps of the threads, which is not a cost of the others.
-  await runAll(300)
+  await runAll(200)
   const before = residentMemory()
   let most = before
   const watch = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), 10)
@@ -42,4 +42,4 @@ it('1,000 hostile transformations leave less memory behind than one of them may 
   expect(left).toBeLessThan(32)
   // Two threads, each with one instance of at most three times its limit, and what V8 has not yet collected.
   expect(peak).toBeLessThan(400)
-}, 600_000)
+}, 1_800_000)
