@@ -24,6 +24,8 @@ try {
     event: `events/${orders[0]?.id ?? events[0]?.id ?? ''}`,
     runs: 'runs',
     run: `runs/${runs[0]?.id ?? ''}`,
+    'dead-letters': 'dead-letters',
+    'dead-letter': `dead-letters?flow=invoices&ask=retry&id=${runs.find(({ kind }) => kind === 'dead')?.id ?? ''}`,
   }
   for (const [name, path] of Object.entries(pages)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue

@@ -10,5 +10,6 @@ export const PAGE_LOADERS: Readonly<Partial<Record<PageName, () => Promise<PageV
   lanes: async () => (await import('./lanes/lanes.tsx')).Lanes,
   lane: async () => (await import('./lane/lane.tsx')).LanePage,
   runs: async () => (await import('./runs/runs.tsx')).Runs,
+  'dead-letters': async () => (await import('./dead-letters/dead-letters.tsx')).DeadLetters,
   run: async () => (await import('./runs/run.tsx')).RunPage,
 }

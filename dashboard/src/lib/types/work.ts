@@ -213,7 +213,12 @@ export interface DeadLetter {
   readonly attempts?: readonly Attempt[]
   readonly events: readonly string[]
   readonly lane?: string
-  readonly contents?: readonly { readonly id: string; readonly type: string; readonly source: string }[]
+  readonly contents?: readonly {
+    readonly id: string
+    readonly type: string
+    readonly source: string
+    readonly data?: unknown
+  }[]
 }
 
 export interface DeadReasons {
@@ -232,6 +237,14 @@ export interface DeadReasons {
     readonly last: number
     readonly hours: readonly number[]
   }[]
+}
+
+export interface DeadCount {
+  readonly count: number
+  readonly lanes?: number
+  readonly events?: number
+  readonly blocking?: number
+  readonly exact?: boolean
 }
 
 export interface Act {
