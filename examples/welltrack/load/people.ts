@@ -18,7 +18,10 @@ const PUSHES_AT_ONCE = 6
 export async function connectEverybody({ strava, send }: Omit<People, 'garmin'>): Promise<void> {
   const connect = async (body: object): Promise<void> => {
     const headers = { 'content-type': 'application/json' }
-    const { status } = await send('/connections', { method: 'POST', headers, body: JSON.stringify(body) })
+    const init = { method: 'POST', headers, body: JSON.stringify(body) }
+    let status = 0
+    // A worker that is killed does not answer.
+    await eventually(async () => (status = (await send('/connections', init)).status) > 0)
     if (status >= 300) throw new Error(`The app answered ${status} to a connection.`)
   }
   for (let n = 0; n < PEOPLE; n++)

@@ -14,6 +14,10 @@ export const alerts: Scenario<World> = async (stage) => {
     (await app.admin.alerts.list()).some((one) => one.name === name && one.state === 'raised')
   const raised = (name: string): Promise<void> => eventually(stage, `${name} is raised`, () => isRaised(name), WITHIN)
 
+  await connectGarmin(stage, 'yan')
+  const items = Array.from({ length: MALFORMED }, (_, n) => ({ userId: 'garmin-yan', summaryId: `malformed-${n}` }))
+  await garmin.push(stage.send, 'sleeps', items)
+
   // The first call of each athlete takes long, and the others of the athlete are ready behind it.
   for (const athlete of ATHLETES) await connectStrava(stage, `athlete-${athlete}`, athlete)
   const stalled = Promise.withResolvers<void>()
@@ -29,16 +33,10 @@ export const alerts: Scenario<World> = async (stage) => {
   await stage.sleep(millisOf(settings.latency))
   stage.check('a paused flow raises nothing', !(await isRaised('queue-depth')))
   await app.admin.flows.resume('strava-activity')
-  await raised('queue-depth')
+  for (const name of ['dead-letters', 'failure-rate', 'queue-depth']) await raised(name)
   stalled.resolve()
   await stage.idle({ flows: ['strava-activity'], within: WITHIN })
   await raised('latency')
-
-  await connectGarmin(stage, 'yan')
-  const items = Array.from({ length: MALFORMED }, (_, n) => ({ userId: 'garmin-yan', summaryId: `malformed-${n}` }))
-  await garmin.push(stage.send, 'sleeps', items)
-  await raised('dead-letters')
-  await raised('failure-rate')
 
   const names = ['queue-depth', 'latency', 'dead-letters', 'failure-rate']
   const sent = (): readonly string[] =>

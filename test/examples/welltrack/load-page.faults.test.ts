@@ -43,10 +43,13 @@ it('counts what was sent and kept, shows the p99 of the answers, and kills a wor
   expect(await text('verdict')).toBe('')
 
   await page.getByRole('button', { name: 'Send 1,000 items' }).click()
+  // While the people are being connected, and again while their items are pushed.
+  await page.getByRole('button', { name: 'Kill the worker' }).click()
+  await shows('killed', /^1$/, 60_000)
   await shows('sent', /^1,00\d$/, 60_000)
   await shows('p99', /^[\d,]+ ms$/, 60_000)
   await page.getByRole('button', { name: 'Kill the worker' }).click()
-  await shows('killed', /^1$/, 60_000)
+  await shows('killed', /^2$/, 60_000)
 
   await shows('verdict', /^Nothing is lost: all [\d,]+ metrics are there once, with their newest values\.$/, 120_000)
   const [kept, wanted] = (await text('metrics')).split(' of ')
