@@ -50,6 +50,7 @@ export const welltrack: Example<World> = {
     'An athlete who floods the app': stravaPlays.flood,
     'A person leaves Strava, in both forms': stravaPlays.deauthorization,
     'Tokens are refreshed once': stravaPlays.tokens,
+    'A person who is connected connects again': stravaPlays.connectedAgain,
     'A wrong secret of the app disconnects nobody': stravaPlays.wrongSecret,
     'Retries, a dead letter, and a retry by hand': retries,
     'Both budgets of Strava hold, and nobody is held up': stravaPlays.budgets,

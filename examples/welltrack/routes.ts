@@ -6,6 +6,9 @@ import type { Parts } from './parts.ts'
 import { DAYS_MAX } from './domain/backfill.ts'
 import { isRecord, type Provider } from './domain/metric.ts'
 
+/** `GET /people/:profile` returns the newest ones. */
+const METRICS_MAX = 10_000
+
 export function routes(parts: Parts): void {
   const { app, records, clock } = parts
 
@@ -28,12 +31,12 @@ export function routes(parts: Parts): void {
           ? { access: given['access'], refresh: given['refresh'], expiresAt: Number(given['expiresAt'] ?? 0) }
           : undefined
       const metadata = permissions === undefined ? {} : { permissions }
-      const at = clock.now()
-      await records.connect({ provider, externalId, profileId, tokens, metadata }, at)
-      // The caller repeats a request that failed half-way, so the event follows the row.
-      const since = before?.disconnectedAt
+      const made = await records.connect({ provider, externalId, profileId, tokens, metadata }, clock.now())
+      // The caller repeats a request that failed half-way, so the event follows the row. Only the first one of a connection counts.
+      const { createdAt, disconnectedAt: since } = made
+      const id = `${provider}/${externalId}/${createdAt}/${since ?? ''}`
       const news = { provider, externalId, profileId, ...(since !== undefined && { since }) }
-      await app.publish(connectionMade(news, { tenant: externalId }))
+      await app.publish(connectionMade({ ...news, id }, { tenant: externalId, dedupeId: id }))
       return Response.json({ profileId, isKnown: before !== undefined }, { status: before === undefined ? 201 : 200 })
     },
     { role: 'operate' },
@@ -72,6 +75,7 @@ export function routes(parts: Parts): void {
     '/people/:profile',
     async (_, { params }) => {
       const connections = await records.connectionsOf(params.profile)
+      const metrics = await records.metricsOf(params.profile, METRICS_MAX + 1)
       return Response.json({
         connections: connections.map(({ provider, externalId, isConnected, tokens, metadata }) => ({
           provider,
@@ -80,7 +84,8 @@ export function routes(parts: Parts): void {
           metadata,
           hasTokens: tokens !== undefined,
         })),
-        metrics: await records.metricsOf(params.profile),
+        metrics: metrics.slice(0, METRICS_MAX),
+        hasOlder: metrics.length > METRICS_MAX,
       })
     },
     { role: 'read' },

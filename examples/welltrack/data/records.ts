@@ -19,6 +19,7 @@ export interface Connection {
   readonly tokens: Tokens | undefined
   readonly metadata: Readonly<Record<string, unknown>>
   readonly permissions: readonly string[] | undefined
+  readonly createdAt: number
   readonly connectedAt: number
   readonly disconnectedAt: number | undefined
 }
@@ -54,21 +55,26 @@ export class HealthRecords {
     return rows.map((row) => this.#toConnection(row))
   }
 
-  /** A person who comes back is found by the provider's id, and keeps the profile. */
+  /**
+   * A person who comes back is found by the provider's id, and keeps the profile. Returns when the person was connected for the first
+   * time, and when the latest connection ended.
+   */
   async connect(
-    made: Omit<Connection, 'isConnected' | 'connectedAt' | 'disconnectedAt' | 'permissions'>,
+    made: Pick<Connection, 'provider' | 'externalId' | 'profileId' | 'tokens' | 'metadata'>,
     at: number,
-  ): Promise<void> {
+  ): Promise<Pick<Connection, 'createdAt' | 'disconnectedAt'>> {
     const { provider, externalId, profileId, tokens, metadata } = made
     const encrypted = tokens === undefined ? null : this.#encryptTokens(provider, externalId, tokens)
-    await this.database.rows(
-      `insert into wt_health_connections
-         (provider, external_id, profile_id, is_connected, tokens, connection_metadata, connected_at, disconnected_at)
-       values (?, ?, ?, 1, ?, ?, ?, null)
+    const [row] = await this.database.rows(
+      `insert into wt_health_connections (provider, external_id, profile_id, is_connected, tokens, connection_metadata,
+         created_at, connected_at, disconnected_at)
+       values (?, ?, ?, 1, ?, ?, ?, ?, null)
        on conflict (provider, external_id) do update set is_connected = 1, tokens = excluded.tokens,
-         connection_metadata = excluded.connection_metadata, connected_at = excluded.connected_at`,
-      [provider, externalId, profileId, encrypted, JSON.stringify(metadata), at],
+         connection_metadata = excluded.connection_metadata, connected_at = excluded.connected_at returning *`,
+      [provider, externalId, profileId, encrypted, JSON.stringify(metadata), at, at],
     )
+    if (row === undefined) throw new Error('The connection was not kept.')
+    return this.#toConnection(row)
   }
 
   /** Returns whether the person was connected. The tokens are cleared. */
@@ -175,13 +181,13 @@ export class HealthRecords {
     ])
   }
 
-  /** The metrics of a person, with the fields that were missing in their payloads. */
-  async metricsOf(profileId: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  /** The newest metrics of a person, with the fields that were missing in their payloads. */
+  async metricsOf(profileId: string, most: number): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const rows = await this.database.rows(
       `select m.*, i.missing from wt_health_metrics m left join wt_health_items i
          on i.provider = m.source and i.external_id = m.external_id and i.item = m.item
-       where profile_id = ? order by metric_date, metric_type, start_time limit 10000`,
-      [profileId],
+       where profile_id = ? order by metric_date desc, metric_type, start_time limit ?`,
+      [profileId, most],
     )
     return rows.map((row) => ({
       source: row['source'],
@@ -226,6 +232,7 @@ export class HealthRecords {
       tokens,
       metadata,
       permissions: parsePermissions(metadata['permissions']),
+      createdAt: Number(row['created_at']),
       connectedAt: Number(row['connected_at']),
       disconnectedAt: row['disconnected_at'] === null ? undefined : Number(row['disconnected_at']),
     }

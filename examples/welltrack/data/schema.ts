@@ -11,6 +11,8 @@ const TABLES = `
     tokens text,
     -- JSON: the permissions, and when the provider last changed them.
     connection_metadata text not null,
+    -- When the person was connected for the first time, and most recently.
+    created_at bigint not null,
     connected_at bigint not null,
     disconnected_at bigint,
     primary key (provider, external_id)

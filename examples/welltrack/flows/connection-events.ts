@@ -12,8 +12,8 @@ export interface ConnectionNews {
   readonly since?: number
 }
 
-/** A person was connected. */
-export const connectionMade = defineEvent<ConnectionNews>('connection.made')
+/** A person was connected. The id is the same when a connected person is connected once more. */
+export const connectionMade = defineEvent<ConnectionNews & { readonly id: string }>('connection.made')
 /** A person's connection has ended, at the provider or by a revoked permission. */
 export const connectionLost = defineEvent<ConnectionNews>('connection.lost')
 

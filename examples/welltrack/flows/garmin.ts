@@ -85,7 +85,10 @@ async function saveItems({ records }: Parts, run: Run): Promise<Ending | undefin
   async function saveItem(event: FlowEvent): Promise<string | undefined> {
     if (connection === undefined) return undefined
     const item = itemKey(event)
-    if (item === undefined) return 'The item has no summaryId.'
+    if (item === undefined)
+      return isRecord(event.data) && event.data['callbackURL'] !== undefined
+        ? "The item is a ping, which has no data. Choose push for its type in Garmin's endpoint tool."
+        : 'The item has no summaryId.'
     if (!maySend(event.type, connection.permissions)) {
       run.count('withheld')
       return undefined

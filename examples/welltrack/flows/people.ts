@@ -20,8 +20,8 @@ export function peopleFlows(parts: Parts): void {
     key: (event) => event.tenant,
     retry: retryOf(parts),
     run: async ({ events }) => {
-      for (const { id, data, arrived = 0 } of events) {
-        const { provider, externalId, since } = data
+      for (const { data, arrived = 0 } of events) {
+        const { id, provider, externalId, since } = data
         // What arrives later finds the person.
         const filter = {
           source: provider,

@@ -73,10 +73,13 @@ export const malformedAmongMany: Play = async (stage) => {
     { userId: 'garmin-dan', ...dailies() },
     { ...sleep(), userId: 'garmin-dan', calendarDate: 'yesterday' },
   ])
-  await garmin.push(stage.send, 'sleeps', [{ userId, summaryId: 'headless', durationInSeconds: 100 }])
+  await garmin.push(stage.send, 'sleeps', [
+    { userId, summaryId: 'headless', durationInSeconds: 100 },
+    { userId, callbackURL: 'https://apis.garmin.com/wellness-api/rest/sleeps?token=1' },
+  ])
   await stage.idle()
   // A dead letter becomes an event of its own within a second, so its report can come after the other lanes are idle.
-  await stage.until('each dead letter has its report', () => stage.world.sentry.log.length >= 3, 60_000)
+  await stage.until('each dead letter has its report', () => stage.world.sentry.log.length >= 4, 60_000)
   await stage.idle()
   const reports = stage.world.sentry.log.map(({ path, headers, body }) => {
     const [, , event = '{}'] = body.split('\n')
@@ -88,7 +91,7 @@ export const malformedAmongMany: Play = async (stage) => {
   })
   const ids = new Set(reports.map(({ id }) => id))
   stage.tell('sentry', `${reports.length} reports`)
-  stage.check('Sentry has one report of each dead letter', reports.length >= 3 && ids.size === reports.length)
+  stage.check('Sentry has one report of each dead letter', reports.length >= 4 && ids.size === reports.length)
   stage.check(
     'in its own form',
     reports.every(({ isWhole }) => isWhole),
@@ -103,10 +106,14 @@ export const malformedAmongMany: Play = async (stage) => {
   const { items } = await stage.app.admin.deadLetters.list({ flow: 'garmin-metrics' })
   const reasons = items.filter(({ events }) => events.length === 1).map(({ reason }) => reason)
   for (const reason of reasons) stage.tell('dead', reason)
-  stage.check('the malformed ones are dead letters at once, with the reason', reasons.length >= 3)
+  stage.check('the malformed ones are dead letters at once, with the reason', reasons.length >= 4)
   stage.check(
     'one says: no startTimeInSeconds',
     reasons.some((reason) => reason.includes('startTimeInSeconds')),
+  )
+  stage.check(
+    'a ping says how to change it to a push',
+    reasons.some((reason) => reason.includes('Choose push')),
   )
 }
 

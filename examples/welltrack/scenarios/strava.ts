@@ -102,6 +102,21 @@ export const tokens: Play = async (stage) => {
   stage.check('tokens that Strava no longer accepts end the connection', connection?.isConnected === false)
 }
 
+export const connectedAgain: Play = async (stage) => {
+  const { strava } = stage.world
+  strava.add('606')
+  await strava.tell(stage.send, { id: '606', athlete: '7013' })
+  await stage.idle()
+  await connectStrava(stage, 'zoe', '7013')
+  await stage.until('what was dropped is there', async () => (await metricsOf(stage, 'zoe')).length === 1)
+  const calls = strava.calls.length
+  // The back end connects zoe once more, e.g. because it got no answer the first time.
+  await connectStrava(stage, 'zoe', '7013')
+  await stage.sleep(2_000)
+  await stage.idle()
+  stage.check('who is connected already costs no calls of Strava again', strava.calls.length === calls)
+}
+
 export const wrongSecret: Play = async (stage) => {
   const { strava } = stage.world
   await connectStrava(stage, 'vic', '7011', true)
