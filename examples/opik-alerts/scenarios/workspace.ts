@@ -10,7 +10,7 @@ import type { World } from '../world.ts'
 const COMPRESSED = 40
 /** How late a notification may be in real time, on a busy machine. */
 const PATIENCE = 10_000
-export const FLOWS = ['match', 'collect', 'send'] as const
+const FLOWS = ['match', 'collect', 'send'] as const
 
 export interface AlertInApi {
   readonly id: string
