@@ -23,7 +23,7 @@ function timesOf(script: HostileScript): number {
   return QUICK.indexOf(script) < extra ? least + 1 : least
 }
 
-test('1,000 hostile transformations cost 1,000 dead letters, and nothing else', { timeout: 600_000 }, async () => {
+test('1,000 hostile transformations cost 1,000 dead letters, and nothing else', { timeout: 1_800_000 }, async () => {
   const [good, bad] = await Promise.all([subscriber(), subscriber()])
   const app = new Sluice({
     store: ownFile(),
