@@ -33,6 +33,7 @@ describe.each(STORES)('on %s', (store) => {
   test('an endpoint shows what waits for it, and its last day', async () => {
     const r = await scene(store)
     const { id } = await registered(r)
+    await r.t.advance('1s')
     const { id: other } = await registered(r, { eventFilter: ['nothing'] })
     await r.t.send([{ type: 'version.new' }, { type: 'version.new' }])
     const lastDay = Array.from({ length: 48 }, (_, n) => ({
