@@ -35,6 +35,7 @@ export interface AdminDependencies
   readonly registry: () => Promise<FlowRegistry>
   readonly keyring: Keyring
   readonly limits: LimitAdminDependencies['declared']
+  readonly meter: LimitAdminDependencies['meter']
 }
 
 /** `Admin` is `app.admin`: everything that operators read and steer. */
@@ -69,7 +70,7 @@ export function createAdmin(dependencies: AdminDependencies): Admin {
   const scan = new LaneScan({ store, clock })
   const pulse = new Pulse({ store, scan })
   const runs = new Runs(deps)
-  const limits = new Limits({ store, declared: dependencies.limits, emit })
+  const limits = new Limits({ store, declared: dependencies.limits, emit, meter: rest.meter, scan, work })
   const replays = new Replays({ ...deps, reservedSourcePrefix: OWN_SOURCES, publishStep })
   const listEndpoints = (): Promise<readonly EndpointWithHealth[]> => rest.deliveries().endpoints.list()
   const state = { alerts, limits, replays, sources, recorder, listEndpoints, work }
@@ -182,6 +183,7 @@ const ARGUMENTS: { readonly [Name in keyof Admin]?: ArgumentShapes<Admin[Name]> 
   limits: {
     list: page,
     show: { name: 'text' },
+    usage: { name: 'text' },
     pause: { name: 'text', how: { for: 'anything' } },
     resume: { name: 'text' },
   },

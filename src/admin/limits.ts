@@ -1,6 +1,10 @@
 // `Limits` shows the limits to operators, and pauses or resumes one for every process.
 import { NEVER, type Millis } from '../clock.ts'
 import type { Limit } from '../limit/limit.ts'
+import type { LimitMeter, LimitPause, LimitSpending } from '../limit/meter.ts'
+import type { LaneId } from '../model/identity.ts'
+import type { ExplainDependencies } from '../observe/explain/explain.ts'
+import type { LaneScan } from '../observe/status/lane-scan.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { LimitStats, RegulateCall, Store } from '../store/contract/index.ts'
@@ -22,13 +26,40 @@ export interface LimitView {
   readonly stretch: number | undefined
   /** The time of the last slot that is reserved or promised. Undefined if no caller waits for one. */
   readonly busyUntil: Millis | undefined
+  /** The share of the rate that this process used over the last minute, or over `per` if that is longer. */
+  readonly used: number | undefined
+  /** Lanes whose run was deferred by the limit, and live runs of this process that wait for a slot. */
+  readonly waiting: number
+  /** The time of the last slot that was given or promised. */
+  readonly lastSlot: Millis | undefined
+  /** Why the limit is paused, if it was paused in this process. */
+  readonly paused: LimitPause | undefined
+}
+
+/** A lane that waits for the limit. */
+export interface SlotWaiter {
+  readonly at: Millis
+  readonly flow: string
+  /** The first 256 characters of the key. */
+  readonly key: string
+  readonly lane: LaneId
+}
+
+export interface LimitUsage extends LimitSpending {
+  /** Who gets the next slots, at most 20, as far as this process knows. */
+  readonly slots: readonly SlotWaiter[]
 }
 
 export interface LimitAdminDependencies {
   readonly store: () => Promise<Store>
   readonly declared: ReadonlyMap<string, Limit>
   readonly emit: AnyListener
+  readonly meter: LimitMeter
+  readonly scan: LaneScan
+  readonly work: () => Promise<Pick<ExplainDependencies, 'findSlotWait'>>
 }
+
+const MAX_SLOTS = 20
 
 export class Limits {
   readonly #deps: LimitAdminDependencies
@@ -48,8 +79,19 @@ export class Limits {
     return (await this.#listAll()).find((limit) => limit.name === name) ?? this.#unusedView(name)
   }
 
+  /** `usage` returns who spent the limit over the last 15 minutes in this process, why it was paused, and who waits for it. */
+  async usage(name: string): Promise<LimitUsage | undefined> {
+    if ((await this.show(name)) === undefined) return undefined
+    const waiters = (await this.#findWaiters()).filter(({ limit }) => limit === name)
+    const slots = waiters.map(({ at, flow, key, lane }) => ({ at, flow, key, lane }))
+    return {
+      ...this.#deps.meter.read(name),
+      slots: slots.toSorted((one, other) => one.at - other.at).slice(0, MAX_SLOTS),
+    }
+  }
+
   /** `pause` applies to every process. It returns `missing` for an unknown limit. */
-  async pause(name: string, how: { readonly for: Duration }): Promise<'ok' | 'missing'> {
+  async pause(name: string, how: { readonly for: Duration; readonly by?: string }): Promise<'ok' | 'missing'> {
     const duration = Math.min(parseDuration(how.for, 'limits: for'), NEVER)
     const limit = this.#findDeclared(name)
     if (limit !== undefined) await limit.pause(duration)
@@ -58,6 +100,7 @@ export class Limits {
       const { pausedFor } = await this.#regulate({ name, act: { kind: 'pause', for: duration, slow: false } })
       this.#deps.emit('limit.paused', { limit: name, ms: pausedFor })
     }
+    this.#deps.meter.notePause(name, { ms: duration, cause: 'operator', ...(how.by !== undefined && { by: how.by }) })
     return 'ok'
   }
 
@@ -93,10 +136,21 @@ export class Limits {
   #unusedView(name: string): LimitView | undefined {
     return this.#findDeclared(name) === undefined
       ? undefined
-      : this.#toView({ name, epoch: 0, pausedUntil: 0, last: 0, stretch: 1 }, 0)
+      : this.#toView({ name, epoch: 0, pausedUntil: 0, last: 0, stretch: 1 }, 0, 0)
   }
 
-  #toView({ name, epoch, pausedUntil, last, stretch }: LimitStats, now: Millis): LimitView {
+  /** Deferred runs are known from the scan, and live runs of this process from their calls. */
+  async #findWaiters(): Promise<readonly (SlotWaiter & { readonly limit: string })[]> {
+    const [{ lanes }, work] = await Promise.all([this.#deps.scan.read(), this.#deps.work()])
+    return lanes.flatMap((lane) => {
+      const { id, flow, keyStart: key, deferredBy, run } = lane
+      if (deferredBy !== undefined) return { limit: deferredBy, at: lane.due, flow, key, lane: id }
+      const slot = run?.state === 'running' ? work.findSlotWait(run.id) : undefined
+      return slot === undefined ? [] : { limit: slot.limit, at: slot.until, flow, key, lane: id }
+    })
+  }
+
+  #toView({ name, epoch, pausedUntil, last, stretch }: LimitStats, now: Millis, waiting: number): LimitView {
     const { rate, per, burst } = this.#deps.declared.get(splitLimitName(name).own)?.numbers ?? UNDECLARED_NUMBERS
     return {
       name,
@@ -108,13 +162,18 @@ export class Limits {
       burst,
       stretch: stretch > 1 ? stretch : undefined,
       busyUntil: last > now ? last : undefined,
+      used: rate === undefined || per === undefined ? undefined : this.#deps.meter.findUsedShare(name, { rate, per }),
+      waiting,
+      lastSlot: last > 0 ? last : undefined,
+      paused: pausedUntil > now ? this.#deps.meter.read(name).pauses[0] : undefined,
     }
   }
 
   async #listAll(): Promise<readonly LimitView[]> {
     const store = await this.#deps.store()
     const { limits, now } = await store.stats()
-    const used = limits.map((limit) => this.#toView(limit, now))
+    const waiting = Map.groupBy(await this.#findWaiters(), ({ limit }) => limit)
+    const used = limits.map((limit) => this.#toView(limit, now, waiting.get(limit.name)?.length ?? 0))
     const known = new Set(used.map(({ name }) => name))
     const unused = [...this.#deps.declared.keys()].filter((name) => !known.has(name))
     const all = [...used, ...unused.flatMap((name) => this.#unusedView(name) ?? [])]

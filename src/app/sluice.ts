@@ -10,8 +10,9 @@ import type { RouteHandler, RouteOptions } from '../http/app-route.ts'
 import type { ListenOptions } from '../http/server.ts'
 import type { DashboardContext } from '../http/dashboard.ts'
 import type { FetchContext } from '../http/web-fetch.ts'
+import { LimitMeter } from '../limit/meter.ts'
 import { closeLimits, createLimit, type Limit, type LimitOptions, type LimitDependencies } from '../limit/limit.ts'
-import { assertArguments } from '../validate/options.ts'
+import { assertArguments, invalidOption as invalid } from '../validate/options.ts'
 import type { EventInput, PublishResult } from '../model/event.ts'
 import type { Flow } from '../model/flow.ts'
 import { Emitter } from '../observe/emitter.ts'
@@ -98,6 +99,7 @@ export class Sluice {
     })
     const { store, registry, diskUsed } = this.#storeHandle
     const common = { store, clock: this.#clock, now: () => this.#now(), emit: this.#events.emit }
+    const meter = new LimitMeter(this.#clock)
     this.#recorder = new StatsRecorder({ ...common, events: this.#events })
     this.#metrics = new Metrics({
       ...common,
@@ -108,7 +110,7 @@ export class Sluice {
       diskUsed,
     })
     const fetch: typeof globalThis.fetch = (...args) => (this.#test?.outgoing ?? globalThis).fetch(...args)
-    this.#limitDependencies = { ...common, fetch }
+    this.#limitDependencies = { ...common, fetch, meter }
     this.#routingTime = new RoutingTime(this.#clock, common.emit)
     const publisher = (this.#publisher = new Publisher({ ...common, ...this.#routeTable, dedupeFor }))
     this.#receiving = new Receiving({
@@ -121,7 +123,7 @@ export class Sluice {
       traces: this.#traces,
       storeMark: () => computeStoreId(this.#storeHandle.address),
     })
-    const stats = { ...common, recorder: this.#recorder, keepEvents }
+    const stats = { ...common, recorder: this.#recorder, keepEvents, meter }
     this.#alerting = new Alerting({
       ...common,
       storeHandle: this.#storeHandle,
@@ -396,5 +398,3 @@ export class Sluice {
 
 /** The hook through which `sluice/testing` replaces clock and store and observes runs. It works only before the app is used. */
 export const attachTest = (app: Sluice, test: TestHooks): TestControls => enterTest(app, test)
-
-const invalid = (what: string): SluiceError => new SluiceError('CONFIG_INVALID', what)

@@ -28,6 +28,11 @@ export class LimitCaller {
     this.signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0]
   }
 
+  /** The flow of the run; '' outside of runs. */
+  get flow(): string {
+    return this.#context?.flow ?? ''
+  }
+
   /** Only a live run can be deferred. A call outside a run waits as long as it takes. */
   get mayBeDeferred(): boolean {
     return this.#context?.status() === 'live' && this.#context.mayBeDeferred()

@@ -6,6 +6,7 @@ import { assertKnownOptions, assertWholeNumber, describeKind, invalidOption } fr
 import type { AnyListener } from '../observe/emitter.ts'
 import type { Store } from '../store/contract/index.ts'
 import { LimitCaller } from './caller.ts'
+import type { LimitMeter } from './meter.ts'
 import { StallGuard } from './stall-guard.ts'
 import { limitedFetch } from './limited-fetch.ts'
 import { parseLimitOptions, limitTitle, type LimitOptions, type LimitSettings } from './options.ts'
@@ -64,6 +65,7 @@ export interface LimitDependencies {
   readonly clock: Clock
   readonly emit: AnyListener
   readonly fetch: typeof globalThis.fetch
+  readonly meter?: LimitMeter
 }
 
 export function createLimit(name: string, options: LimitOptions, deps: LimitDependencies): Limit {
@@ -92,8 +94,8 @@ const sharedStates = new WeakMap<LimitDependencies, SharedLimitState>()
 function sharedStateFor(deps: LimitDependencies): SharedLimitState {
   const known = sharedStates.get(deps)
   if (known !== undefined) return known
-  const { store, clock, emit } = deps
-  const regulating = { store, clock, emit, pauses: new PauseEvents(deps) }
+  const { store, clock, emit, meter } = deps
+  const regulating = { store, clock, emit, meter, pauses: new PauseEvents(deps) }
   const shared = { slots: new SlotReservations(deps), handOver: new StallGuard(regulating), regulating }
   sharedStates.set(deps, shared)
   return shared
@@ -139,6 +141,7 @@ class SharedLimit implements Limit {
       const late = handOver.settle(limits)
       if (late === undefined) {
         handOver.trackCall(limits)
+        this.#deps.meter?.countCall(limits, caller.flow)
         return call(caller.signal)
       }
       await late
@@ -151,10 +154,12 @@ class SharedLimit implements Limit {
     if (typeof why !== 'object') {
       // A pause by hand says nothing about the rate, so it does not slow the limit afterwards.
       const duration = Math.min(parseDuration(why, `${limitTitle(this.name)}.pause`), NEVER)
-      return pauseLimit(this.#shared.regulating, this.name, duration, false)
+      return pauseLimit(this.#shared.regulating, { name: this.name, for: duration, cause: 'code' })
     }
     const asked = retryAfterDelay(why, this.#deps.clock.now())
-    if (asked !== undefined) await pauseLimit(this.#shared.regulating, this.name, asked, true)
+    if (asked === undefined) return
+    const { status, url } = why
+    await pauseLimit(this.#shared.regulating, { name: this.name, for: asked, cause: 'response', status, url })
   }
 
   async resume(): Promise<void> {

@@ -33,7 +33,7 @@ export function limitedFetch(limit: FetchLimit, deps: LimitedFetchDependencies):
       const response = await limit.run(request, own === undefined ? {} : { signal: own })
       const refused = refusalDelay(response, clock.now())
       if (refused === undefined) return response
-      await recordRefusal(deps, limit.name, response.status, refused)
+      await recordRefusal(deps, limit.name, response, refused)
       if (left <= 0) return response
       // The unread body would keep its connection busy.
       await response.body?.cancel().catch(() => undefined)
@@ -45,7 +45,7 @@ export function limitedFetch(limit: FetchLimit, deps: LimitedFetchDependencies):
 async function recordRefusal(
   deps: LimitedFetchDependencies,
   name: string,
-  status: number,
+  { status, url }: Pick<Response, 'status' | 'url'>,
   refused: Millis,
 ): Promise<void> {
   const context = liveRunContext()
@@ -54,7 +54,7 @@ async function recordRefusal(
     const store = await deps.store()
     await store.updatePressure({ flows: [{ flow: context.flow, raise: true }] })
   }
-  await Promise.allSettled([pauseLimit(deps, name, refused, true), raised()])
+  await Promise.allSettled([pauseLimit(deps, { name, for: refused, cause: 'response', status, url }), raised()])
 }
 
 function isRequest(input: Input): input is Request {

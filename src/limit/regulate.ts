@@ -3,6 +3,8 @@ import type { Clock, Millis } from '../clock.ts'
 import type { LimitParameters } from '../model/limit.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { RegulateCall, RegulateReply, Store } from '../store/contract/index.ts'
+import { liveRunContext } from './caller.ts'
+import type { LimitMeter, LimitPause } from './meter.ts'
 import { invalidOption } from '../validate/options.ts'
 
 export interface RegulateDependencies {
@@ -10,6 +12,7 @@ export interface RegulateDependencies {
   readonly clock: Clock
   readonly emit: AnyListener
   readonly pauses: PauseEvents
+  readonly meter?: LimitMeter | undefined
 }
 
 /** `ObservedUsage` is the usage that an API reports, e.g. in its headers. */
@@ -25,13 +28,15 @@ export interface ObservedUsage {
 /** An earlier time is almost certainly a number of seconds instead of milliseconds. */
 const EARLIEST: Millis = Date.UTC(2000, 0, 1)
 
-export async function pauseLimit(
-  deps: RegulateDependencies,
-  name: string,
-  duration: Millis,
-  slow: boolean,
-): Promise<void> {
+type PauseRequest = Pick<LimitPause, 'cause' | 'status' | 'url'> & { readonly name: string; readonly for: Millis }
+
+/** `pauseLimit` slows the limit as well, unless code paused it: a pause by hand says nothing about the rate. */
+export async function pauseLimit(deps: RegulateDependencies, pause: PauseRequest): Promise<void> {
+  const { name, for: duration, ...why } = pause
+  const slow = why.cause === 'response'
   const { pausedFor } = await regulate(deps, { name, act: { kind: 'pause', for: duration, slow } })
+  const flow = liveRunContext()?.flow
+  deps.meter?.notePause(name, { ms: pausedFor, ...why, ...(flow !== undefined && { flow }) })
   deps.pauses.emitPaused(name, pausedFor)
   if (slow) deps.emit('limit.slowed', { limit: name })
 }

@@ -147,6 +147,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
     resumeReplay: of('again'),
     startReplay: { body: { filter: { type: 'ping' }, into: ['does'], rate: 10, per: '1s' } },
     showLimit: { parameters: { name: 'calls/ada' } },
+    showLimitUsage: { parameters: { name: 'calls/ada' } },
     pauseLimit: { parameters: { name: 'calls/ada' }, body: { for: '1m', reason: 'they asked us to' } },
     resumeLimit: { parameters: { name: 'calls/ada' } },
     listRefused: { parameters: { name: 'shop' } },

@@ -3,11 +3,21 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { LimitView } from '../../admin/limits.ts'
 import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
-import { duration, PAGE_QUERY, pageOf, reason, timestamp } from '../schemas.ts'
+import { duration, laneId, PAGE_QUERY, pageOf, reason, timestamp } from '../schemas.ts'
 
 /** The name of a limit and of a key. */
 const limitName = z.string().min(1).max(17_000)
 const LIMIT_PARAMS = z.strictObject({ name: limitName.meta({ description: 'Write a slash in the name as %2F.' }) })
+
+const PAUSE = z.strictObject({
+  at: timestamp,
+  ms: z.number(),
+  cause: z.enum(['response', 'code', 'operator']),
+  status: z.int().optional(),
+  url: z.string().optional().meta({ description: 'Without its query.' }),
+  flow: z.string().optional().meta({ description: 'The flow whose run got the response.' }),
+  by: z.string().optional(),
+})
 
 const LIMIT = z.strictObject({
   name: z.string(),
@@ -23,6 +33,27 @@ const LIMIT = z.strictObject({
     description: 'The factor by which `per` is longer now because the other side refused calls. It recovers by itself.',
   }),
   busyUntil: timestamp.optional().meta({ description: 'The latest slot that a waiting caller has reserved.' }),
+  used: z.number().min(0).max(1).optional().meta({
+    description: 'The share of the rate that this process used over the last minute, or over `per` if that is longer.',
+  }),
+  waiting: z
+    .int()
+    .meta({ description: 'Lanes whose run was deferred by the limit, or waits for a slot in this process.' }),
+  lastSlot: timestamp.optional().meta({ description: 'The last slot that was given or promised.' }),
+  paused: PAUSE.optional().meta({ description: 'Why it is paused, if it was paused in this process.' }),
+})
+
+const USAGE = z.strictObject({
+  step: z.int(),
+  from: timestamp.meta({ description: 'The start of the first step; the last one is the current one.' }),
+  spenders: z
+    .array(z.strictObject({ flow: z.string(), calls: z.array(z.int()).length(60), total: z.int() }))
+    .meta({ description: 'The largest first. `flow` is empty for calls outside of runs.' }),
+  pauses: z.array(PAUSE).max(20).meta({ description: 'The newest first.' }),
+  slots: z
+    .array(z.strictObject({ at: timestamp, flow: z.string(), key: z.string(), lane: laneId }))
+    .max(20)
+    .meta({ description: 'Who gets the next slots.' }),
 })
 
 export const limits: readonly ApiRoute[] = withTag('limits', [
@@ -54,6 +85,16 @@ export const limits: readonly ApiRoute[] = withTag('limits', [
     handle: (app, { params }) => readLimitAfter(app, params.name, 'ok'),
   }),
   route({
+    method: 'GET',
+    path: '/v1/limits/{name}/usage',
+    name: 'showLimitUsage',
+    summary:
+      'Returns who spent a limit over the last 15 minutes in this process, why it was paused, and who waits for it.',
+    params: LIMIT_PARAMS,
+    response: USAGE,
+    handle: async (app, { params }) => orNotFound(await app.admin.limits.usage(params.name), 'limit', params.name),
+  }),
+  route({
     method: 'POST',
     path: '/v1/limits/{name}/pause',
     name: 'pauseLimit',
@@ -62,8 +103,8 @@ export const limits: readonly ApiRoute[] = withTag('limits', [
     body: z.strictObject({ for: duration, reason }),
     response: LIMIT,
     auditText: ({ params, body }) => `pause the limit ${params.name} for ${body.for}: ${body.reason}`,
-    handle: async (app, { params, body }) =>
-      readLimitAfter(app, params.name, await app.admin.limits.pause(params.name, body)),
+    handle: async (app, { params, body, actor: by }) =>
+      readLimitAfter(app, params.name, await app.admin.limits.pause(params.name, { for: body.for, by })),
   }),
   route({
     method: 'POST',

@@ -53,6 +53,24 @@ export interface Delivery {
   readonly attempts: readonly DeliveryAttempt[]
 }
 
+export interface LimitPause {
+  readonly cause: 'response' | 'code' | 'operator'
+  readonly at: number
+  readonly ms: number
+  readonly status?: number
+  readonly url?: string
+  readonly flow?: string
+  readonly by?: string
+}
+
+export interface LimitUsage {
+  readonly step: number
+  readonly from: number
+  readonly spenders: readonly { readonly flow: string; readonly calls: readonly number[]; readonly total: number }[]
+  readonly pauses: readonly LimitPause[]
+  readonly slots: readonly { readonly at: number; readonly flow: string; readonly key: string; readonly lane: string }[]
+}
+
 export interface Limit {
   readonly name: string
   readonly declared: boolean
@@ -65,7 +83,7 @@ export interface Limit {
   readonly used?: number
   readonly waiting?: number
   readonly lastSlot?: number
-  readonly paused?: { readonly cause: string; readonly at: number; readonly ms: number }
+  readonly paused?: LimitPause
 }
 
 export interface Source {
