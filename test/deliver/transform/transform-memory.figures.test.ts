@@ -16,7 +16,7 @@ function residentMemory(): number {
   return process.memoryUsage.rss()
 }
 
-it('1,000 hostile transformations leave less memory behind than one of them may use', async () => {
+it('1,000 hostile transformations leave no more memory behind than two of them may use', async () => {
   const threads = new ScriptThreads({ limits: LIMITS })
   onTestFinished(() => threads.close())
   const scripts = [...QUICK, ...HUNGRY, ...QUICK, ...SLOW.slice(0, 2), ...QUICK, ...QUICK]
@@ -39,7 +39,8 @@ it('1,000 hostile transformations leave less memory behind than one of them may 
   clearInterval(watch)
   const [left, peak] = [residentMemory() - before, most - before].map((bytes) => Math.round(bytes / MEGABYTE))
   console.log(`1,000 hostile transformations: ${left} MB left behind, ${peak} MB more at the peak, ${failed} failures`)
-  expect(left).toBeLessThan(32)
+  // Instances that leaked would leave 1.3 GB. What V8 and malloc keep for the next scripts varies by tens of megabytes.
+  expect(left).toBeLessThan(64)
   // Two threads, each with one instance of at most three times its limit, and what V8 has not yet collected.
   expect(peak).toBeLessThan(400)
 }, 1_800_000)
