@@ -1,6 +1,7 @@
 // `openDatabase` opens the tables that an app keeps beside the store: a SQLite file, or a schema on the same PostgreSQL server.
 import { DatabaseSync } from 'node:sqlite'
-import { Pool, type PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
+import { OwnSchema } from './own-schema.ts'
 
 type Value = string | number | null
 export type Row = Readonly<Record<string, Value>>
@@ -118,22 +119,10 @@ function openFile(file: string, tables: string): DatabaseSync {
 
 class Postgres implements Database {
   readonly kind = 'postgres'
-  readonly #pool: Pool
-  readonly #schema: string
-  readonly #options: DatabaseOptions
-  #isReady: Promise<void> | undefined
+  readonly #schema: OwnSchema
 
-  constructor(store: string, options: DatabaseOptions) {
-    this.#options = options
-    const url = new URL(store)
-    // The store has its own schema; ours is named after it.
-    const named = url.searchParams.get('schema')
-    url.searchParams.delete('schema')
-    this.#schema = named === null ? options.name : `${options.name}_${named.replaceAll(/\W/g, '_')}`
-    const path = `-c search_path=${this.#schema}`
-    this.#pool = new Pool({ connectionString: url.href, options: path, max: 8, allowExitOnIdle: true })
-    // An idle connection that breaks is replaced by the next call.
-    this.#pool.on('error', () => {})
+  constructor(store: string, { name, tables, postgresOnly = '' }: DatabaseOptions) {
+    this.#schema = new OwnSchema(store, name, `${tables}; ${postgresOnly}`)
   }
 
   async rows(sql: string, values: readonly Value[] = []): Promise<readonly Row[]> {
@@ -146,11 +135,7 @@ class Postgres implements Database {
   }
 
   async #transaction(statements: readonly Statement[], isWhole: boolean): Promise<readonly (readonly Row[])[]> {
-    await (this.#isReady ??= this.#createTables().catch((error: unknown) => {
-      this.#isReady = undefined
-      throw error
-    }))
-    const client = await this.#pool.connect()
+    const client = await this.#schema.connect()
     try {
       if (isWhole) await client.query('begin')
       const rows: (readonly Row[])[] = []
@@ -161,21 +146,6 @@ class Postgres implements Database {
     } catch (error) {
       // A connection in the middle of a transaction is not used again.
       client.release(isWhole)
-      throw error
-    }
-  }
-
-  /** Processes that start together take turns. */
-  async #createTables(): Promise<void> {
-    const { tables, postgresOnly = '' } = this.#options
-    const client = await this.#pool.connect()
-    try {
-      await client.query('select pg_advisory_lock(hashtext($1))', [this.#schema])
-      await client.query(`create schema if not exists ${this.#schema}; ${tables}; ${postgresOnly}`)
-      await client.query('select pg_advisory_unlock(hashtext($1))', [this.#schema])
-      client.release()
-    } catch (error) {
-      client.release(true)
       throw error
     }
   }

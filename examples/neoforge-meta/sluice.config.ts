@@ -23,7 +23,7 @@ export function build({ store, env, options, url, watch }: Surroundings): Sluice
     },
     ...options,
   })
-  const table = new VersionsTable(store, watch)
+  const table = new VersionsTable({ store, watch })
   const { fetch } = app.limit('repositories', { rate: 5, per: '1s' })
 
   // Two schedules: a repository that is down does not keep the news of the other one back.

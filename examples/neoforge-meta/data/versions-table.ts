@@ -1,11 +1,10 @@
 // `VersionsTable` keeps the known versions, in a schema of its own beside the store. A change and its event are one transaction.
-import { Pool, type PoolClient } from 'pg'
-import { ownSchema } from '../../kit/own-schema.ts'
+import type { PoolClient } from 'pg'
+import type { Surroundings } from '../../kit/example.ts'
+import { OwnSchema } from '../../kit/own-schema.ts'
 import type { Change, Component, KnownVersion, News, Version } from '../domain/versions.ts'
 
 export type Tx = Pick<PoolClient, 'query'>
-
-const LOCK = 7_240_033
 
 const NEW = `
   insert into versions (component, version, details, deprecated)
@@ -28,65 +27,41 @@ const STATEMENTS: Readonly<Record<News, string>> = {
   VERSION_DEPRECATED: CHANGED,
 }
 
-export class VersionsTable {
-  readonly #pool: Pool
-  readonly #schema: string
-  readonly #watch: <T extends object>(client: T) => T
-  #isReady: Promise<void> | undefined
+const TABLES = `
+  create table if not exists versions (
+    component text not null,
+    version text not null,
+    details jsonb not null,
+    deprecated text,
+    discovered_at timestamptz not null default now(),
+    primary key (component, version)
+  )`
 
-  /** `store` is the address of the app's store. */
-  constructor(store: string, watch: <T extends object>(client: T) => T) {
-    const { pool, own } = ownSchema(store, 'neoforge_meta')
-    this.#pool = new Pool({ ...pool, max: 4, idleTimeoutMillis: 5_000, allowExitOnIdle: true })
-    // The pool replaces a connection that broke while it was idle.
-    this.#pool.on('error', () => {})
-    this.#schema = own
+/** The name of the schema. */
+export const SCHEMA = 'neoforge_meta'
+
+export class VersionsTable {
+  readonly #schema: OwnSchema
+  readonly #watch: Surroundings['watch']
+
+  constructor({ store, watch }: Pick<Surroundings, 'store' | 'watch'>) {
+    this.#schema = watch(new OwnSchema(store, SCHEMA, TABLES))
     this.#watch = watch
   }
 
   /** Runs `body` in one transaction. Whatever `body` publishes with `tx` is published if and only if it commits. */
   async transaction<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
-    await (this.#isReady ??= this.#create().catch((error: unknown) => {
-      this.#isReady = undefined
-      throw error
-    }))
-    const client = await this.#connect()
+    const tx = this.#watch(await this.#schema.connect())
     try {
-      await client.query('begin')
-      const result = await body(client)
-      await client.query('commit')
+      await tx.query('begin')
+      const result = await body(tx)
+      await tx.query('commit')
+      tx.release()
       return result
     } catch (error) {
-      await client.query('rollback').catch(() => {})
+      // A connection in the middle of a transaction is not used again, and its transaction is rolled back.
+      tx.release(true)
       throw error
-    } finally {
-      client.release()
-    }
-  }
-
-  async #connect(): Promise<PoolClient> {
-    return this.#watch(await this.#watch(this.#pool).connect())
-  }
-
-  async #create(): Promise<void> {
-    const client = await this.#connect()
-    try {
-      // Two processes that create the same schema at the same time disturb each other.
-      await client.query(`
-        begin;
-        select pg_advisory_xact_lock(${LOCK});
-        create schema if not exists ${this.#schema};
-        create table if not exists ${this.#schema}.versions (
-          component text not null,
-          version text not null,
-          details jsonb not null,
-          deprecated text,
-          discovered_at timestamptz not null default now(),
-          primary key (component, version)
-        );
-        commit`)
-    } finally {
-      client.release()
     }
   }
 }

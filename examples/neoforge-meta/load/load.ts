@@ -56,12 +56,15 @@ const ENV = {
   MAX_EVENTS_PER_BATCH: '50',
 }
 
+/** Long enough for a busy machine: the fourth lapse of a run would make it a dead letter. */
+const LEASES = { lease: '15s', heartbeat: '5s' } as const
+
 export async function runLoad(options: LoadOptions): Promise<LoadFigures> {
   const { store, seed, workers, progress } = options
   const began = systemClock.monotonic()
   // The table is there before the first of twelve writers.
-  await new VersionsTable(store, (client) => client).transaction(async () => {})
-  const stage = await Stage.open({ ...neoforgeMeta, env: ENV }, { store, workers })
+  await new VersionsTable({ store, watch: (client) => client }).transaction(async () => {})
+  const stage = await Stage.open({ ...neoforgeMeta, env: ENV, options: LEASES }, { store, workers })
   const subscribers = makeSubscribers(chance(seed))
   try {
     const ids = new Map<LoadSubscriber, string>()

@@ -2,8 +2,8 @@
 import { Client } from 'pg'
 import { systemClock, type Millis, type Sluice } from 'sluice'
 import type { Chance } from '../../kit/chance.ts'
-import { ownSchema } from '../../kit/own-schema.ts'
-import { saveChanges } from '../data/versions-table.ts'
+import { schemaNames } from '../../kit/own-schema.ts'
+import { saveChanges, SCHEMA } from '../data/versions-table.ts'
 import { toEvent } from '../domain/events.ts'
 import { COMPONENTS, type Change, type Component } from '../domain/versions.ts'
 
@@ -36,7 +36,7 @@ const PLAIN = `
     insert into versions (component, version, details) values ($1, $2, '{"type": "release", "url": ""}')
     returning *
   )
-  select SCHEMA.publish(
+  select STORE.publish(
     'NEW_VERSION',
     details || jsonb_build_object('component', component, 'version', version, 'deprecated', deprecated)
   ) as id
@@ -55,9 +55,9 @@ export class Writer {
   constructor(name: string, options: WriterOptions) {
     this.#name = name
     this.#options = options
-    const { pool, store } = ownSchema(options.store, 'neoforge_meta')
-    this.#client = new Client(pool)
-    this.#plain = PLAIN.replace('SCHEMA', store)
+    const { client, store } = schemaNames(options.store, SCHEMA)
+    this.#client = new Client(client)
+    this.#plain = PLAIN.replace('STORE', store)
   }
 
   /** `isFirst` begins with a transaction of the full length. */

@@ -1,8 +1,9 @@
 // SQL sessions beside the app, as a maintainer with `psql` has them.
 import { readFileSync } from 'node:fs'
 import { Client } from 'pg'
-import { ownSchema } from '../../kit/own-schema.ts'
+import { schemaNames } from '../../kit/own-schema.ts'
 import type { Stage } from '../../kit/stage.ts'
+import { SCHEMA } from '../data/versions-table.ts'
 import type { World } from './world.ts'
 
 const DEPRECATE = readFileSync(new URL('../sql/deprecate.sql', import.meta.url), 'utf8')
@@ -15,8 +16,8 @@ export interface Session {
 
 /** Opens a session for the time of `body`. A transaction that is still open then is rolled back. */
 export async function withSession<T>(stage: Stage<World>, body: (session: Session) => Promise<T>): Promise<T> {
-  const { pool, own, store } = ownSchema(stage.store, 'neoforge_meta')
-  const client = stage.watch(new Client(pool))
+  const { client: options, own, store } = schemaNames(stage.store, SCHEMA)
+  const client = stage.watch(new Client(options))
   await client.connect()
   const query: Session['query'] = (sql) => client.query<Readonly<Record<string, unknown>>>(sql)
   try {
@@ -25,7 +26,7 @@ export async function withSession<T>(stage: Stage<World>, body: (session: Sessio
       deprecate: (version, reason) => {
         const values: Readonly<Record<string, string>> = { component: 'NEOFORGE', version, reason }
         const sql = DEPRECATE.replaceAll(/:'(\w+)'/g, (_, name: string) => `'${values[name] ?? ''}'`)
-        return query(sql.replaceAll('neoforge_meta.', `${own}.`).replaceAll('sluice.', `${store}.`))
+        return query(sql.replaceAll(`${SCHEMA}.`, `${own}.`).replaceAll('sluice.', `${store}.`))
       },
     })
   } finally {
