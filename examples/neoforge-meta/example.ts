@@ -4,7 +4,9 @@ import type { Stage } from '../kit/stage.ts'
 import { attempts, batches, health, rate, secrets, timeout } from './scenarios/deliveries.ts'
 import { brokenRepository, discovery, plainSql } from './scenarios/discovery.ts'
 import { challenge, httpsOnly, registrationLimit } from './scenarios/registrations.ts'
+import { beginning, defaultStart, replay } from './scenarios/history.ts'
 import { api, filters, hardCase, trigger } from './scenarios/subscribers.ts'
+import { transformation } from './scenarios/transformations.ts'
 import { calm, makeWorld, SHORT_TIMES, subscribe, type World } from './scenarios/world.ts'
 import { build } from './sluice.config.ts'
 
@@ -42,6 +44,10 @@ export const neoforgeMeta: Example<World> = {
     'Five attempts, a dead letter, and a breaker': attempts,
     'A subscriber that does not answer': timeout,
     'What began first and was committed last arrives': hardCase,
+    'A new subscriber starts at the beginning, from now, or from a time': beginning,
+    'The beginning is the default': defaultStart,
+    'A subscriber asks for its past again': replay,
+    'A payload of its own': transformation,
     'At most so many POSTs to a subscriber': rate,
     'A subscriber proves that the address is its own': challenge,
     'Only https, and only the public internet': httpsOnly,

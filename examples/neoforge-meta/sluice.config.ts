@@ -40,6 +40,7 @@ export function build({ store, env, options, url, watch }: Surroundings): Sluice
     retry: settings.retry,
     keep: settings.batchRetention,
     defaults: {
+      from: 'beginning',
       signing: { kind: 'hmac', header: 'X-Webhook-Signature', encoding: 'hex' },
       form: { kind: 'events', fields: { component: 'data.component', componentVersion: 'data.version' } },
     },

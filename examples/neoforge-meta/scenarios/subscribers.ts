@@ -7,7 +7,14 @@ import { alone, call, equal, newUrl, routed, SUBSCRIBERS, Subscriber, subscribe 
 export const api = alone(async (stage) => {
   const { repositories } = stage.world
   const url = newUrl(stage, 'good')
-  const registration = { name: 'My Service', url, secret: SECRET, eventFilter: ['NEW_VERSION', 'VERSION_UPDATED'] }
+  // Without `from`, the history of earlier scenarios would come first.
+  const registration = {
+    name: 'My Service',
+    url,
+    secret: SECRET,
+    eventFilter: ['NEW_VERSION', 'VERSION_UPDATED'],
+    from: 'now',
+  }
   const created = await call<{ id: string }>(stage, 'POST', SUBSCRIBERS, { body: registration })
   stage.check('POST registers a subscriber', created.status === 200 && typeof created.json.id === 'string')
   const subscriber = new Subscriber(stage, 'good', created.json.id, url)

@@ -209,14 +209,14 @@ export function newUrl(stage: Stage<World>, who: Who): string {
   return `${stage.url(who)}/webhooks/neoforge/${stage.world.made++}`
 }
 
-/** Registers a subscriber as the design does. `fields` are further ones. */
+/** Registers a subscriber as the design does, but without the news of earlier scenarios. `fields` are further ones. */
 export async function subscribe(
   stage: Stage<World>,
   who: Who,
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<Subscriber> {
   const url = newUrl(stage, who)
-  const body = { name: who, url, secret: SECRET, ...fields }
+  const body = { name: who, url, secret: SECRET, from: 'now', ...fields }
   const { status, json } = await call<{ readonly id: string }>(stage, 'POST', SUBSCRIBERS, { body })
   if (status !== 200) throw new Error(`The app answered ${status} to a registration: ${JSON.stringify(json)}`)
   return new Subscriber(stage, who, json.id, url)
