@@ -49,9 +49,9 @@ export const TRUE_TIMES: Env = {
 export const SHORT_TIMES: Env = {
   ...TRUE_TIMES,
   DISCOVERY_INTERVAL: '500ms',
-  BATCH_INTERVAL: '2s',
+  BATCH_INTERVAL: '1s',
   RETRY_FIRST: '300ms',
-  REQUEST_TIMEOUT: '2s',
+  REQUEST_TIMEOUT: '4s',
 }
 
 export const makeWorld: Example<World>['world'] = ({ clock, env, serve, tell }) => {
@@ -155,6 +155,12 @@ export class Subscriber {
   /** `NEW_VERSION 21.0.1`, in order. */
   get news(): readonly string[] {
     return this.events.map(({ eventType, componentVersion }) => `${eventType} ${componentVersion}`)
+  }
+
+  /** Whether no event came in two batches. A batch itself may come again, e.g. after a timeout. */
+  get comesOnce(): boolean {
+    const batches = new Map(this.posts.map(({ batch, events }) => [batch, events]))
+    return [...batches.values()].flat().length === this.events.length
   }
 
   get versions(): readonly string[] {
