@@ -74,6 +74,7 @@ const CATALOGUE = {
   KEY_MISSING: { status: 401, fix: 'Send Authorization: Bearer <key>; `sluice keys create` creates a key.' },
   KEY_INVALID: { status: 401, fix: 'Use a key that `sluice keys` lists. A revoked key cannot be restored.' },
   ROLE_TOO_LOW: { status: 403, fix: 'Use a key with a role that the message names.' },
+  TENANT_NOT_ALLOWED: { status: 403, fix: 'Leave tenant out, or use a key of that tenant.' },
   TOKEN_NOT_ALLOWED: {
     status: 403,
     fix: 'Use an API key. The token of a subscriber permits only deliveries, test, replay and rotate-secret of its own endpoint.',

@@ -6,13 +6,16 @@ import { SluiceError } from '../errors.ts'
 import { hashKey, parseKeyId, computeKeyProof, parseKeyChallenge, type ServerAddress } from '../crypto/key-proof.ts'
 import type { Doc, Store, WriteDocsCall } from '../store/contract/index.ts'
 
-export type KeyRole = 'read' | 'publish' | 'operate'
+/** A key with the role `register` can create endpoints of its own tenant, and nothing else. */
+export type KeyRole = 'read' | 'publish' | 'register' | 'operate'
 
 export interface ApiKey {
   readonly id: string
   /** The name of the key's user in the audit log. */
   readonly name: string
   readonly role: KeyRole
+  /** Only with the role `register`: the tenant of the endpoints that the key can create. */
+  readonly tenant?: string
   readonly created: Millis
   readonly by: string
 }
@@ -34,7 +37,7 @@ const KIND = 'key'
 const NAME_KIND = 'key-name'
 const PREFIX = 'slk'
 const MAX_KEYS = 1_000
-const ROLES: ReadonlySet<unknown> = new Set<KeyRole>(['read', 'publish', 'operate'])
+const ROLES: ReadonlySet<unknown> = new Set<KeyRole>(['read', 'publish', 'register', 'operate'])
 const NAME = /^[\w][\w .@-]{0,99}$/u
 
 type DocumentWrite = WriteDocsCall['writes'][number]
@@ -42,6 +45,8 @@ type DocumentWrite = WriteDocsCall['writes'][number]
 interface NewApiKeyOptions {
   readonly name: string
   readonly role: KeyRole
+  /** Required with the role `register`, and only then allowed. '' stands for endpoints without a tenant. */
+  readonly tenant?: string
   readonly by?: string
 }
 
@@ -59,13 +64,15 @@ export class Keys {
   }
 
   async create(options: NewApiKeyOptions): Promise<NewApiKey> {
-    const { name, role, by = '' } = options
+    const { name, role, tenant, by = '' } = options
     if (typeof name !== 'string' || !NAME.test(name)) {
       throw invalid('name must have 1 to 100 letters, digits, spaces and . @ _ -, and start with a letter or digit.')
     }
     if (name.toLowerCase() === LOOPBACK_ACTOR)
       throw invalid(`name must not be ${name}, which is a local caller without a key. Choose another name.`)
-    if (!ROLES.has(role)) throw invalid(`role must be 'read', 'publish' or 'operate'; got ${JSON.stringify(role)}.`)
+    if (!ROLES.has(role))
+      throw invalid(`role must be 'read', 'publish', 'register' or 'operate'; got ${JSON.stringify(role)}.`)
+    assertKeyTenant(role, tenant)
     const store = await this.#store()
     const known = await this.#readAll(store)
     if (known.length >= MAX_KEYS) throw invalid(`there are already ${MAX_KEYS} keys. Revoke one first.`)
@@ -80,17 +87,18 @@ export class Keys {
     const random = randomBytes(32).toString('base64url')
     const secret = `${PREFIX}_${id}_${random}`
     const { now } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
-    const kept: StoredApiKey = { name, role, created: now, by, hash: hashKey(secret) }
+    const facts = { name, role, ...(tenant !== undefined && { tenant }), created: now, by }
+    const kept: StoredApiKey = { ...facts, hash: hashKey(secret) }
     const writes = [
       { kind: KIND, id, ifRev: 0, body: Buffer.from(JSON.stringify(kept)) },
       { kind: NAME_KIND, id: name, ifRev: 0, body: Buffer.from(id) },
       ...(role !== 'operate' ? unchangedWrite(operator) : []),
     ]
-    const what = `created the key ${name} with the role ${role}`
+    const what = `created the key ${name} with the role ${role}${tenant === undefined ? '' : ` for the tenant ${JSON.stringify(tenant)}`}`
     const reply = await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })
     if (reply.kind === 'written') {
       this.#notifyListeners()
-      return { id, name, role, created: now, by, secret }
+      return { id, ...facts, secret }
     }
     if (reply.at > 1) return this.create(options)
     throw invalid(`the name ${JSON.stringify(name)} is taken. Choose another name.`)
@@ -170,6 +178,19 @@ export async function proveApiKey(store: Store, challenge: string, at: ServerAdd
 async function readApiKey(store: Store, id: string): Promise<(ApiKey & { readonly hash: string }) | undefined> {
   const { docs } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
   return docs[0] === undefined ? undefined : parseApiKey(docs[0])
+}
+
+const TENANT_LENGTH_MAX = 1_024
+
+/** Without a tenant, a key would register endpoints of all tenants. */
+function assertKeyTenant(role: KeyRole, tenant: unknown): void {
+  if (role !== 'register') {
+    if (tenant === undefined) return
+    throw invalid(`tenant must be given with the role 'register' only; got the role '${role}'. Remove it.`)
+  }
+  if (typeof tenant === 'string' && tenant.isWellFormed() && tenant.length <= TENANT_LENGTH_MAX) return
+  const rule = `tenant must be text of at most ${TENANT_LENGTH_MAX} characters with the role 'register'`
+  throw invalid(`${rule}. Name the tenant whose endpoints the key may create; '' means none.`)
 }
 
 function isOperator(doc: Doc): boolean {

@@ -34,7 +34,12 @@ export interface Identity {
   readonly until?: Millis
   /** The name in the audit log. */
   readonly actor: string
+  /** The tenant to which a key with the role `register` is bound. */
+  readonly tenant?: string
 }
+
+/** `AllowedCaller` is a caller whose role permits the call. */
+export type AllowedCaller = Pick<Identity, 'actor' | 'tenant'>
 
 /** The cookie of a session. It counts only below a mount of the dashboard. */
 export const SESSION_COOKIE = 'sluice-session'
@@ -66,10 +71,15 @@ export class Access {
     this.#deps = deps
   }
 
-  /** `check` returns the caller's name or throws the reason. `own` is the endpoint whose token is also accepted. */
-  async check(head: RequestHead, connection: ConnectionInfo, role: Role, own?: string): Promise<string> {
+  /** `check` returns the caller's name or throws the reason. */
+  async check(head: RequestHead, connection: ConnectionInfo, role: Role): Promise<string> {
+    return (await this.allow(head, connection, role)).actor
+  }
+
+  /** `allow` returns the caller or throws the reason. `own` is the endpoint whose token is also accepted. */
+  async allow(head: RequestHead, connection: ConnectionInfo, role: Role, own?: string): Promise<AllowedCaller> {
     const identity = await this.#recognise(head, connection)
-    if (typeof identity === 'string') return this.#checkSubscriber(identity, own)
+    if (typeof identity === 'string') return { actor: this.#checkSubscriber(identity, own) }
     if (identity.role !== role && identity.role !== 'operate') {
       const needed = role === 'operate' ? role : `${role} or operate`
       const who = identity.by === 'host' ? `The user ${identity.name}` : `The key ${identity.name}`
@@ -78,7 +88,7 @@ export class Access {
         `${who} has the role ${identity.role}, and this call needs the role ${needed}.`,
       )
     }
-    return identity.actor
+    return identity
   }
 
   /** `identify` returns the caller with its role, or throws the reason. The token of an endpoint is no identity. */
@@ -109,7 +119,7 @@ export class Access {
     if (typeof key === 'string') return key
     // Counted per key, so that other callers at the same address do not use up this key's limit.
     this.#countCall(this.#callsByKey, key.name, `The key ${key.name}`)
-    return { name: key.name, role: key.role, by: 'key', actor: key.name }
+    return { name: key.name, role: key.role, by: 'key', actor: key.name, ...tenantOf(key) }
   }
 
   /** Undefined if the session has ended. An unknown token costs the store no more than an unknown key does. */
@@ -124,7 +134,7 @@ export class Access {
     this.#remember(hashed)
     const { key, until } = session
     this.#countCall(this.#callsByKey, key.name, `The key ${key.name}`)
-    return { name: key.name, role: key.role, by: 'cookie', until, actor: key.name }
+    return { name: key.name, role: key.role, by: 'cookie', until, actor: key.name, ...tenantOf(key) }
   }
 
   /**
@@ -213,6 +223,10 @@ export class Access {
     const after = rate.count(who, this.#deps.monotonic())
     if (after !== undefined) throw new TooManyRequestsError(`${said} makes too many calls.`, after)
   }
+}
+
+function tenantOf({ tenant }: ApiKey): Pick<Identity, 'tenant'> {
+  return tenant === undefined ? {} : { tenant }
 }
 
 function parseBearer(authorization: string | undefined): string | undefined {

@@ -171,14 +171,10 @@ export class Api implements AdminApi {
     if (found instanceof SluiceError) caller.name = await this.#access.check(head, connection, 'read')
     if (found instanceof SluiceError) throw found
     const { route, params } = found
-    const who = await this.#access.check(
-      head,
-      connection,
-      route.role,
-      route.allowsOwnToken === true ? params['id'] : undefined,
-    )
-    // A key that may only publish must not learn what the store's errors say.
-    caller.name = route.role === 'publish' ? undefined : who
+    const own = route.allowsOwnToken === true ? params['id'] : undefined
+    const { actor: who, tenant: keyTenant } = await this.#access.allow(head, connection, route.role, own)
+    // A key that may only publish or register must not learn what the store's errors say.
+    caller.name = route.role === 'publish' || keyTenant !== undefined ? undefined : who
     const count = (what: RateLimitedAction | undefined): void => {
       if (what !== undefined) this.#limiters[what].count(head.address, who)
     }
@@ -186,6 +182,7 @@ export class Api implements AdminApi {
     if (route.auditText !== undefined && who.startsWith(SUBSCRIBER_PREFIX)) this.#limitSubscriberActions(who)
     const input = {
       actor: who,
+      keyTenant,
       params: parseInput(route.params, params, 'path'),
       query: parseInput(route.query, parseQuery(head.url), 'query'),
       body: route.method === 'GET' ? undefined : await readInput(route, head, read),

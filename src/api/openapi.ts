@@ -1,6 +1,6 @@
 // Builds the OpenAPI document from the routes themselves.
 import { z } from 'zod'
-import type { ApiRoute } from './route.ts'
+import type { ApiRoute, Role } from './route.ts'
 import { ROUTES } from './routes/index.ts'
 import { CHANGE_KINDS } from './stream.ts'
 
@@ -100,8 +100,12 @@ export function buildOpenApi(): object {
   }
 }
 
-const OPERATE_NOTE = 'Needs a key with the role `operate`. Writes to the audit log.'
-const PUBLISH_NOTE = 'Needs a key with the role `publish` or `operate`.'
+const ROLE_NOTES: Readonly<Partial<Record<Role, string>>> = {
+  publish: 'Needs a key with the role `publish` or `operate`.',
+  register:
+    'Needs a key with the role `operate`, or with the role `register` for the tenant of that key. Writes to the audit log.',
+  operate: 'Needs a key with the role `operate`. Writes to the audit log.',
+}
 const OWN_TOKEN_NOTE = 'The token of the endpoint also works.'
 
 function toOperation(route: ApiRoute): object {
@@ -123,12 +127,7 @@ function toOperation(route: ApiRoute): object {
     operationId: name,
     tags: [tag],
     summary,
-    description: [
-      role === 'operate' ? OPERATE_NOTE : role === 'publish' ? PUBLISH_NOTE : [],
-      own === true ? OWN_TOKEN_NOTE : [],
-    ]
-      .flat()
-      .join(' '),
+    description: [ROLE_NOTES[role] ?? [], own === true ? OWN_TOKEN_NOTE : []].flat().join(' '),
     ...(parameters.length > 0 && { parameters }),
     ...(method !== 'GET' && {
       requestBody: {

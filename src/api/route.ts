@@ -17,8 +17,8 @@ export interface ApiTarget {
   publish(events: readonly EventInput[], target: PublishTarget): Promise<readonly PublishResult[]>
 }
 
-/** The role `operate` includes all that `read` and `publish` may do. */
-export type Role = 'read' | 'publish' | 'operate'
+/** The role `operate` includes all that the others may do. */
+export type Role = 'read' | 'publish' | 'register' | 'operate'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -30,6 +30,8 @@ interface RouteInput<P, Q, B> {
   readonly body: B
   /** The name of the caller's key; `loopback` without a key. */
   readonly actor: string
+  /** The tenant to which the caller's key is bound; undefined for all keys but those with the role `register`. */
+  readonly keyTenant: string | undefined
 }
 
 /** Handlers return what `app.admin` returns, which is readonly. */
@@ -68,7 +70,7 @@ interface RouteDeclaration<P extends z.ZodType, Q extends z.ZodType, B extends z
   /** The other content types, with what they hold. */
   readonly bodyTypes?: Readonly<Record<string, string>>
   /** A route that publishes is in no audit log, because the events are stored themselves. */
-  readonly role?: 'publish'
+  readonly role?: 'publish' | 'register'
   readonly handle: (
     app: ApiTarget,
     input: RouteInput<z.output<P>, z.output<Q>, z.output<B>>,
@@ -95,7 +97,7 @@ export function route<
   B extends z.ZodType = z.ZodObject<NoFields>,
 >(declared: RouteDeclaration<P, Q, B, A>): Untagged {
   const isRead = declared.method === 'GET'
-  const isAudited = !isRead && declared.role === undefined
+  const isAudited = !isRead && declared.role !== 'publish'
   if (isAudited === (declared.auditText === undefined)) {
     throw new TypeError(`${declared.method} ${declared.path}: what operates is audited, and nothing else.`)
   }

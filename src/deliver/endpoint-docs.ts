@@ -53,11 +53,6 @@ export class EndpointDocs {
     return { value: read.map(([, { kept }]) => kept), ...rest }
   }
 
-  async count(): Promise<{ readonly count: number; readonly now: Millis }> {
-    const { value: docs, now } = await this.#readDocs()
-    return { count: docs.length, now }
-  }
-
   /** `findMissing` returns the ids that have no document. */
   async findMissing(ids: readonly string[]): Promise<readonly string[]> {
     const there = await readDocsById(await this.#store(), KIND, ids)

@@ -93,7 +93,8 @@ export class Endpoints {
     return this.#deps.settings.registrations
   }
 
-  async create(given: NewEndpoint, by = ''): Promise<CreatedEndpoint> {
+  /** With `mostOfTenant`, `create` rejects when the tenant has that many endpoints. */
+  async create(given: NewEndpoint, by = '', bounds: { readonly mostOfTenant?: number } = {}): Promise<CreatedEndpoint> {
     const { keyring, settings, docs, subscriptions, defaults, backlog } = this.#deps
     const active = given?.active ?? true
     if (!keyring.hasKey)
@@ -104,11 +105,11 @@ export class Endpoints {
     const secret = given?.secret ?? newSecret()
     const fields = parseEndpointFields(given, [secret], settings.rules, defaults())
     const from = parseHistoryStart(given.from ?? defaults().from)
-    const { count, now } = await docs.count()
-    if (count >= MAX_ENDPOINTS) {
-      const text = `endpoint: there are already ${MAX_ENDPOINTS} endpoints.`
-      throw new SluiceError('ENDPOINT_INVALID', text, undefined, 'Delete one first.')
-    }
+    const { value: others, now } = await docs.readAll()
+    if (others.length >= MAX_ENDPOINTS) throw tooManyEndpoints(`${MAX_ENDPOINTS} endpoints`)
+    const { mostOfTenant: most = Infinity } = bounds
+    if (most < Infinity && others.filter(({ tenant }) => tenant === fields.tenant).length >= most)
+      throw tooManyEndpoints(`${most} endpoints of the tenant`)
     const id = `ep_${randomBytes(9).toString('base64url')}`
     const { isRequired } = this.#prover
     const proof = isRequired ? 'pending' : 'none'
@@ -361,12 +362,16 @@ export class Endpoints {
   }
 }
 
+function tooManyEndpoints(which: string): SluiceError {
+  return new SluiceError('ENDPOINT_INVALID', `endpoint: there are already ${which}.`, undefined, 'Delete one first.')
+}
+
 const byId = { id: 'text', 'by?': 'text' } as const
 
 /** The arguments of each member, which are checked when it is called. */
 export const ENDPOINT_ARGUMENTS: ArgumentShapes<Endpoints> = {
   // `parseEndpointFields` checks the endpoint itself.
-  create: { endpoint: 'anything', 'by?': 'text' },
+  create: { endpoint: 'anything', 'by?': 'text', 'bounds?': { 'mostOfTenant?': 'count' } },
   get: { id: 'text' },
   update: { id: 'text', change: { 'headers?': 'object' }, 'by?': 'text' },
   pause: byId,

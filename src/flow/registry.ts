@@ -2,6 +2,7 @@
 import type { Millis } from '../clock.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import { createMatcher, isOperatorNews } from './globs.ts'
+import { createContentFilter } from './where.ts'
 import type { Flow } from '../model/flow.ts'
 import type { Doc, Reply, Store } from '../store/contract/index.ts'
 import { changeDoc, parseDoc, toDocBody, type DocDecision } from '../store/documents.ts'
@@ -20,6 +21,8 @@ const DECLARED_FOR: Millis = 86_400_000
 interface FlowDoc {
   /** Null for a predicate, which only its own process can call. */
   readonly globs: readonly string[] | null
+  /** The filter over the content; missing without one. */
+  readonly where?: object
   /** The process that last served the flow, or else declared it. */
   readonly by: string
   /** When a process last served the flow; 0 if none has. */
@@ -151,8 +154,13 @@ export class FlowRegistry {
       .map((one) => ({ name: one.name, wants: this.#createForeignMatcher(one) }))
   }
 
+  #createForeignMatcher(flow: FlowDoc): ForeignFlow['wants'] {
+    const [wants, hasContent] = [this.#createNameMatcher(flow), createForeignFilter(flow.where)]
+    return hasContent === undefined ? wants : (event) => wants(event) && hasContent(event)
+  }
+
   /** Other processes cannot call a predicate, so they route every possible event to it. */
-  #createForeignMatcher({ globs, delivers = false }: FlowDoc): ForeignFlow['wants'] {
+  #createNameMatcher({ globs, delivers = false }: FlowDoc): ForeignFlow['wants'] {
     if (globs === null) return delivers ? (event) => !event.received && !isOperatorNews(event) : () => true
     return createMatcher(globs, 'on', delivers ? 'published' : 'every-source')
   }
@@ -164,8 +172,11 @@ export class FlowRegistry {
       const doc = docs.get(flow.name)
       const old = doc === undefined ? undefined : parseFlowDoc(doc)
       const globs = flow.globs ?? null
-      const { isInternal: internal, isDelivery: delivers } = flow
-      const differs = JSON.stringify(old?.globs) !== JSON.stringify(globs) || (old?.delivers ?? false) !== delivers
+      const { isInternal: internal, isDelivery: delivers, where } = flow
+      const differs =
+        old === undefined ||
+        JSON.stringify([old.globs, old.where]) !== JSON.stringify([globs, where]) ||
+        (old.delivers ?? false) !== delivers
       const other = old !== undefined && old.by !== process && now - old.servedAt < RECENTLY ? old : undefined
       if (differs && other !== undefined) this.#reportConflict(flow.name, other.by)
       // If two declarations differ, the newest start wins. Older processes and ones that have not started write nothing.
@@ -174,7 +185,7 @@ export class FlowRegistry {
       else this.overruled.delete(flow.name)
       if (isOverruled || (!serves && !differs && old !== undefined && now - lastSeen(old) < DECLARED_FOR)) return []
       changes ||= differs
-      const known = { globs, internal, delivers }
+      const known = { globs, ...(where !== undefined && { where }), internal, delivers }
       const { by = process, servedAt = 0 } = old ?? {}
       const written: FlowDoc = serves
         ? { ...known, by: process, servedAt: now }
@@ -192,7 +203,17 @@ export class FlowRegistry {
   #reportConflict(flow: string, by: string): void {
     if (this.#reported.has(`${flow} ${by}`)) return
     this.#reported.add(`${flow} ${by}`)
-    this.#deps.onConflict(flow, `Process ${by} serves it with a different "on". The newest start wins.`)
+    this.#deps.onConflict(flow, `Process ${by} serves it with a different "on" or "where". The newest start wins.`)
+  }
+}
+
+/** A filter that this release does not know lets every event through: the process that serves the flow applies it. */
+function createForeignFilter(where: object | undefined): ForeignFlow['wants'] | undefined {
+  if (where === undefined) return undefined
+  try {
+    return createContentFilter(where, 'where')
+  } catch {
+    return undefined
   }
 }
 

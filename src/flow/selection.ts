@@ -25,13 +25,13 @@ interface SelectingOptions {
   readonly where?: ContentFilter
 }
 
-type Selection = Pick<Flow, 'matches' | 'globs' | 'definitions'>
+type Selection = Pick<Flow, 'matches' | 'globs' | 'where' | 'definitions'>
 
 export function toSelection(name: string, { on, where }: SelectingOptions): Selection {
   const selection = toNameSelection(name, on)
   if (where === undefined) return selection
   const hasContent = createContentFilter(where, `${name}.where`)
-  return { ...selection, matches: (event) => selection.matches(event) && hasContent(event) }
+  return { ...selection, where, matches: (event) => selection.matches(event) && hasContent(event) }
 }
 
 function toNameSelection(name: string, on: EventSelector): Selection {

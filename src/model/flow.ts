@@ -28,6 +28,8 @@ export interface Flow {
   computeWindow(event: FlowEvent, level: number): WindowParameters
   /** The globs of the flow's events, which other processes use for routing; undefined for a predicate. */
   readonly globs: readonly string[] | undefined
+  /** The filter over the content as data, which other processes use for routing too. `matches` includes it. */
+  readonly where?: object
   /** The typed events of `on`; empty for globs and a predicate. */
   readonly definitions: readonly TypedEvent[]
   /** The flow is a delivery. It gets a received event only if one of its globs names the event's source. */

@@ -202,3 +202,24 @@ describe.each(STORES)('every over two processes on %s', (store) => {
     expect(known).toHaveLength(6)
   })
 })
+
+describe.each(STORES)('a flow that another process serves, on %s', (store) => {
+  test('L18 where of a flow is known to every process, so only the events that it lets through are kept for the flow', async () => {
+    const shared = await Shared.open(store)
+    const totals: unknown[] = []
+    await shared.process('server', (app) =>
+      app.flow('big', {
+        on: 'order.paid',
+        where: { 'data.total': { gte: 100 } },
+        run: ({ events }) => void totals.push(...events.map(({ data }) => (data as { total: number }).total)),
+      }),
+    )
+    const publisher = await shared.process('publisher', (app) => app.flow('other', { on: 'ping', run: () => {} }))
+    const unrouted: unknown[] = []
+    publisher.on('event.unrouted', ({ flow }) => unrouted.push(flow))
+    await publisher.publish([5, 200].map((total) => ({ type: 'order.paid', data: { total } })))
+    await shared.advance(5_000)
+    expect(unrouted).toEqual(['big'])
+    expect(totals).toEqual([200])
+  })
+})

@@ -2,11 +2,21 @@
 // its secret.
 import { z } from 'zod'
 import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
-import { id, PAGE_QUERY, pageOf, TIME_RANGE, timestamp } from '../schemas.ts'
+import { id, PAGE_QUERY, pageOf, tenant, TIME_RANGE, timestamp } from '../schemas.ts'
 
-const role = z.enum(['read', 'publish', 'operate'])
+const role = z.enum(['read', 'publish', 'register', 'operate'])
+const keyTenant = tenant.meta({
+  description: 'Only with the role `register`: the tenant of the endpoints that it creates.',
+})
 
-const KEY = z.strictObject({ id: z.string(), name: z.string(), role, created: timestamp, by: z.string() })
+const KEY = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  role,
+  tenant: keyTenant.optional(),
+  created: timestamp,
+  by: z.string(),
+})
 
 export const keys: readonly ApiRoute[] = withTag('keys', [
   route({
@@ -25,6 +35,7 @@ export const keys: readonly ApiRoute[] = withTag('keys', [
     body: z.strictObject({
       name: z.string().regex(/^\w[\w .@-]{0,99}$/, 'it must have 1 to 100 letters, digits, spaces and . @ _ -'),
       role,
+      tenant: keyTenant.exactOptional(),
     }),
     response: KEY.extend({ secret: z.string() }),
     auditText: 'in its commit',

@@ -1,5 +1,7 @@
 // Routes of endpoints, which the API calls subscribers. Only the response that creates a secret contains it.
 import { z } from 'zod'
+import { SluiceError } from '../../errors.ts'
+import type { NewEndpoint } from '../../deliver/endpoint.ts'
 import type { EndpointReplay } from '../../deliver/endpoint-replay.ts'
 import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
 import { PAGE_QUERY } from '../schemas.ts'
@@ -19,6 +21,15 @@ import {
   SUBSCRIBERS_PATH,
   TEST_RESULT,
 } from './subscriber-schemas.ts'
+
+/** One tenant must not use up the endpoints of all. */
+const MOST_OF_KEY_TENANT = 100
+
+function forTenant(given: NewEndpoint, tenant: string): NewEndpoint {
+  if (given.tenant === undefined || given.tenant === tenant) return { ...given, tenant }
+  const text = `The key registers endpoints of the tenant ${JSON.stringify(tenant)} only; got ${JSON.stringify(given.tenant)}.`
+  throw new SluiceError('TENANT_NOT_ALLOWED', text)
+}
 
 function describeReplay({ letter, ...range }: EndpointReplay): string {
   return letter ?? (Object.keys(range).length === 0 ? 'all' : JSON.stringify(range))
@@ -42,7 +53,11 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     body: NEW_SUBSCRIBER,
     response: SUBSCRIBER_WITH_SECRET,
     auditText: 'in its commit',
-    handle: (app, { body, actor: who }) => app.endpoints.create(body, who),
+    role: 'register',
+    handle: (app, { body, actor: who, keyTenant }) =>
+      keyTenant === undefined
+        ? app.endpoints.create(body, who)
+        : app.endpoints.create(forTenant(body, keyTenant), who, { mostOfTenant: MOST_OF_KEY_TENANT }),
   }),
   route({
     method: 'GET',

@@ -25,7 +25,14 @@ const keysList = listCommand<ApiKey>({
   name: 'keys list',
   description: 'list all API keys without their secrets',
   path: '/v1/keys',
-  columns: ['id', 'name', 'role', { title: 'created', cell: ({ created }) => formatTime(created) }, 'by'],
+  columns: [
+    'id',
+    'name',
+    'role',
+    { title: 'tenant', cell: ({ tenant }) => tenant ?? '' },
+    { title: 'created', cell: ({ created }) => formatTime(created) },
+    'by',
+  ],
   none: 'There are no keys yet: sluice keys create <name> --role=operate creates the first one.',
 })
 
@@ -35,13 +42,16 @@ export const keys: readonly Command[] = [
     name: 'keys create',
     positionals: ['<name>'],
     description: 'create an API key; its secret is shown once',
-    options: textOptions({ role: 'read, publish or operate; required' }),
+    options: textOptions({
+      role: 'read, publish, register or operate; required',
+      tenant: 'with the role register: the tenant of the endpoints that the key creates',
+    }),
     run: async (context) => {
       const [name = ''] = context.args.words
       const role = context.args.text('role')
       if (role === undefined)
-        return reportMisuse(context, '--role must be read, publish or operate; the first key needs operate.')
-      const body = { name, role }
+        return reportMisuse(context, '--role must be read, publish, register or operate; the first key needs operate.')
+      const body = { name, role, ...context.args.texts(['tenant']) }
       return callAndPrint(byStore(context), { method: 'POST', path: '/v1/keys', body }, (key: NewApiKey) => {
         context.output.print(key.secret)
         context.output.note(

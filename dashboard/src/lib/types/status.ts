@@ -1,6 +1,6 @@
 // What the admin API returns. Fields that only newer servers send are optional: a page hides what is missing.
 
-export type Role = 'read' | 'publish' | 'operate'
+export type Role = 'read' | 'publish' | 'register' | 'operate'
 
 export interface Session {
   readonly name: string
