@@ -55,7 +55,8 @@ async function started(store: Store): Promise<Sluice> {
 }
 
 async function publishAll(app: Sluice, from: number, count: number): Promise<void> {
-  for (let n = from; !state.isOver && (count === 0 || n < from + count); n += AT_ONCE) {
+  const end = count === 0 ? Infinity : from + count
+  for (let n = from; n < end && !state.isOver; n += AT_ONCE) {
     const ids = Array.from({ length: AT_ONCE }, (_, at) => String(n + at).padStart(7, '0'))
     await app.publish(ids.map((id) => ({ id, type: 'version.new', data: {} })))
     say({ kind: 'acked', upTo: n + AT_ONCE - 1 })
