@@ -106,12 +106,19 @@ function close(): void {
   source = undefined
   isLive.value = false
   lost.value = undefined
-  wasOpen = false
 }
 
+/**
+ * A tab that nobody sees holds no stream: over HTTP/1.1 a browser has six connections for a server, and six forgotten tabs would
+ * leave none for the seventh.
+ */
 export function startStream(): void {
+  const isSeen = signal(!document.hidden)
+  document.addEventListener('visibilitychange', () => (isSeen.value = !document.hidden))
   effect(() => {
-    if (session.value === null || session.value === undefined) close()
-    else open()
+    const isSignedIn = session.value !== null && session.value !== undefined
+    if (!isSignedIn) wasOpen = false
+    if (isSignedIn && isSeen.value) open()
+    else close()
   })
 }
