@@ -309,10 +309,15 @@ export function Frame(props: {
         </div>
         {remark !== undefined && <span class="dim cut remark">{remark}</span>}
         <span class="push" />
-        <button type="button" class="search" onClick={() => (isPaletteOpen.value = true)} aria-label="Search">
+        <button
+          type="button"
+          class="search"
+          onClick={() => (isPaletteOpen.value = true)}
+          aria-label="Find events, lanes, payloads"
+        >
           <Icon name="search" size={14} />
           <span class="cut">Find events, lanes, payloads</span>
-          <kbd>/</kbd>
+          <kbd aria-hidden="true">/</kbd>
         </button>
         <Live />
         <IconButton icon="theme" label="Switch between light and dark" onClick={toggleTheme} />

@@ -40,7 +40,10 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
     if (row === undefined) return
     setChosen(idOf(row))
     props.onChoose?.(idOf(row))
-    document.querySelector(`[data-row="${CSS.escape(idOf(row))}"]`)?.scrollIntoView({ block: 'nearest' })
+    // The link of the row takes the focus, so that Enter opens it and a screen reader names it.
+    const element = document.querySelector(`[data-row="${CSS.escape(idOf(row))}"]`)
+    element?.querySelector('a')?.focus({ preventScroll: true })
+    element?.scrollIntoView({ block: 'nearest' })
   }
   const mark = (ids: readonly string[], isMarked: boolean): void => {
     const next = new Set(marked)

@@ -25,12 +25,9 @@ export function startKeyboard(): void {
     const name = event.key === ' ' ? 'space' : event.key
     if (isTyping(event.target) && name !== 'Escape') return
     // A focused button or link keeps its own keys.
-    if (
-      (name === 'space' || name === 'Enter') &&
-      event.target instanceof Element &&
-      event.target.closest('a, button, summary')
-    )
-      return
+    const own =
+      name === 'Enter' ? 'a, button, summary' : name === 'space' ? 'button, summary, [type=checkbox]' : undefined
+    if (own !== undefined && event.target instanceof Element && event.target.closest(own) !== null) return
     const isChord = performance.now() < chordUntil
     chordUntil = 0
     if (!isChord && name === 'g') {

@@ -187,7 +187,6 @@ export interface EventDetail extends Omit<EventItem, 'lanes'> {
     readonly reason?: string
   }[]
   readonly keptUntil?: number
-  readonly answer?: { readonly status: number; readonly ms?: number }
   readonly deliveries?: readonly {
     readonly endpoint: string
     readonly name: string

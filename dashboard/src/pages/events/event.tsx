@@ -144,10 +144,10 @@ function Deliveries({ event }: { event: EventDetail }): JSX.Element | null {
           </tr>
         </thead>
         <tbody>
-          {deliveries.map(({ endpoint, name, run, status, attempts }) => {
+          {deliveries.map(({ endpoint, name, status, attempts }) => {
             const last = attempts.at(-1)
             return (
-              <tr key={run + endpoint}>
+              <tr key={endpoint}>
                 <td class="cut">
                   <a href={`endpoints/${segment(endpoint)}`}>{visible(name === '' ? endpoint : name)}</a>
                 </td>

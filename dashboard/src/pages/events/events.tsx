@@ -15,6 +15,8 @@ import { place, setQuery } from '../../state/router.ts'
 import { Histogram } from './histogram.tsx'
 
 const PAGE_SIZE = 50
+const ENOUGH = 20
+const MOST_PAGES = 20
 const FILTERS = ['q', 'source', 'type', 'tenant', 'subject', 'flow', 'key', 'from', 'to'] as const
 
 export function Events(): JSX.Element {
@@ -27,6 +29,12 @@ export function Events(): JSX.Element {
   useLive(({ kind }) => kind === 'event', first.refresh)
   const found = [...(first.data?.items ?? []), ...more.items]
   const searched = sumOf([first.data?.searched, ...more.searched])
+  // A page of a search looks at a bounded number of events; the search goes on by itself until there is something to see.
+  const isLooking =
+    filter['q'] !== '' && more.next !== undefined && found.length < ENOUGH && more.searched.length < MOST_PAGES
+  useEffect(() => {
+    if (isLooking && !more.isBusy) more.load()
+  }, [isLooking, more.isBusy, more.next])
   const isFiltered = FILTERS.some((name) => filter[name] !== '')
   return (
     <Frame title="Events" remark="Stored once, before the sender gets an answer, and never changed.">
@@ -176,8 +184,9 @@ function columnsOf(q: string): readonly Column<EventItem>[] {
       title: 'Arrived',
       class: 'mono nowrap',
       cell: ({ id, arrived }) => (
-        <a href={`events/${segment(id)}`} aria-label={`Event ${id}`}>
+        <a href={`events/${segment(id)}`}>
           <At at={arrived} />
+          <span class="unseen"> event {id}</span>
         </a>
       ),
     },

@@ -115,15 +115,8 @@ function Row({ title, href, text, label, ending, tone, detail, x, arrived, child
 }
 
 function RequestRow({ event, x }: { event: EventDetail; x: X }): JSX.Element {
-  const { request, answer, arrived } = event
-  const ms = answer?.ms ?? 10
-  const to = Math.max(x(arrived + ms), 3)
-  const ending =
-    request === undefined
-      ? 'Stored'
-      : answer === undefined
-        ? 'Stored and accepted'
-        : `${answer.status}${answer.ms === undefined ? '' : ` after ${duration(answer.ms)}`}`
+  const { request, arrived } = event
+  const ending = request === undefined ? 'Stored' : 'Stored and accepted'
   return (
     <Row
       title={request === undefined ? 'Published' : 'Request'}
@@ -135,8 +128,8 @@ function RequestRow({ event, x }: { event: EventDetail; x: X }): JSX.Element {
       x={x}
       arrived={arrived}
     >
-      <rect class="running" width={percentText(to)} y="8" height="24" rx="2" />
-      <text class="t-dim halo wide-only" x={percentText(to)} dx="8" y="24">
+      <rect class="running" width={LEAST} y="8" height="24" rx="2" />
+      <text class="t-dim halo wide-only" x={LEAST + 8} y="24">
         {request === undefined ? 'stored' : 'verified, stored, answered'}
       </text>
     </Row>
@@ -180,7 +173,7 @@ function Receipts({ event, x }: { event: EventDetail; x: X }): JSX.Element {
 
 function LaneRow(props: { event: EventDetail; life: LaneLife; x: X; now: number }): JSX.Element {
   const { event, life, x, now } = props
-  const start = x(event.arrived + (event.answer?.ms ?? 2))
+  const start = x(event.arrived + 2)
   const isWaiting = life.started === undefined
   const due =
     life.due === undefined || (life.started !== undefined && life.due > life.started) ? life.started : life.due

@@ -43,7 +43,9 @@ export function LaneRows({ lanes, seen, axis, pulse, status, stoppedAt, onHover,
     const lane = lanes[Math.max(0, Math.min(lanes.length - 1, index))]
     if (lane === undefined) return
     setQuery({ open: lane.id }, { replace: true })
-    document.querySelector(`[data-lane="${lane.id}"]`)?.scrollIntoView({ block: 'nearest' })
+    const element = document.querySelector(`[data-lane="${lane.id}"]`)
+    element?.querySelector('a')?.focus({ preventScroll: true })
+    element?.scrollIntoView({ block: 'nearest' })
   }
   const chosen = lanes[open]
   const acts = useLaneActs(chosen, onChanged)

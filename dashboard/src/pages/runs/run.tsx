@@ -178,11 +178,14 @@ function Anatomy({ run }: { run: Run }): JSX.Element {
 }
 
 const MOST = 100
+const SLACK = 60_000
 
 /** Which events joined, and why the window closed. */
 function Batch({ run }: { run: Run }): JSX.Element {
   const isShort = run.events.length <= MOST
-  const range = run.opened === undefined || run.latest === undefined ? {} : { from: run.opened, to: run.latest + 1 }
+  // Both times come from the ids of the events, which may be older than their arrival.
+  const range =
+    run.opened === undefined || run.latest === undefined ? {} : { from: run.opened - SLACK, to: run.latest + SLACK }
   const page = useResource<Page<EventItem>>(address('events', { flow: run.flow, key: run.key, ...range, limit: MOST }))
   const known = new Map(page.data?.items.map((item) => [item.id, item]))
   const first = run.opened ?? known.get(run.events[0] ?? '')?.arrived

@@ -109,8 +109,9 @@ const COLUMNS: readonly Column<Run>[] = [
     title: 'Ended',
     class: 'mono nowrap',
     cell: ({ id, ended }) => (
-      <a href={`runs/${segment(id)}`} aria-label={`Run ${id}`}>
+      <a href={`runs/${segment(id)}`}>
         <At at={ended} />
+        <span class="unseen"> run {id}</span>
       </a>
     ),
   },
