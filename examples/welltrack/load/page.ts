@@ -35,14 +35,14 @@ export function loadPage(stage: Stage<World>): Page {
   const random = chance(1)
   const wanted = new Map<string, number>()
   const sum = { bursts: 0, sent: 0, malformed: 0, activities: 0 }
-  let connected: Promise<void> | undefined
-  let isPushing = false
+  let [isConnected, isPushing] = [false, false]
 
   const burst = async (): Promise<void> => {
     if (isPushing) return
     isPushing = true
     try {
-      await (connected ??= connectEverybody(people))
+      if (!isConnected) await connectEverybody(people)
+      isConnected = true
       const plan = planItems({ items: ITEMS, chance: random, perPush: PER_PUSH, from: -DAYS * sum.bursts++ })
       for (const [hash, value] of plan.wanted) wanted.set(hash, value)
       sum.sent += plan.sent
@@ -69,13 +69,15 @@ export function loadPage(stage: Stage<World>): Page {
   const judge = async (lanes: number, deadLetters: number): Promise<Counts['verdict']> => {
     if (sum.sent === 0 || isPushing || lanes > 0) return { holds: null, text: '' }
     const { wrong, extra, found, activities } = await compareMetrics(database, wanted)
-    const holds = wrong + extra === 0 && deadLetters === sum.malformed && activities === sum.activities
-    return {
-      holds,
-      text: holds
-        ? `Nothing is lost: all ${found.toLocaleString('en')} metrics are there once, with their newest values.`
-        : `${wrong} metrics are missing or old, ${extra} should not be there.`,
-    }
+    const faults = [
+      wrong > 0 && `${wrong} metrics are missing or old`,
+      extra > 0 && `${extra} metrics should not be there`,
+      deadLetters !== sum.malformed && `${sum.malformed} items are malformed, but ${deadLetters} are dead letters`,
+      activities !== sum.activities && `${activities} of ${sum.activities} activities are there`,
+    ].filter((fault) => fault !== false)
+    if (faults.length > 0) return { holds: false, text: `${faults.join('; ')}.` }
+    const text = `Nothing is lost: all ${found.toLocaleString('en')} metrics are there once, with their newest values.`
+    return { holds: true, text }
   }
 
   let [counts, counted] = [count(), clock.monotonic()]
