@@ -1,4 +1,5 @@
 // `app.admin`: everything that operators read and steer, also through the admin API and the command line.
+import type { Millis } from '../clock.ts'
 import { withArgumentChecks, type ArgumentShapes } from '../validate/options.ts'
 import type { EndpointWithHealth } from '../deliver/endpoints.ts'
 import type { FlowRegistry } from '../flow/registry.ts'
@@ -14,7 +15,8 @@ import { Encryption } from './encryption.ts'
 import { purge, type PurgeSummary, type PurgeTarget } from './purge.ts'
 import { Replays, type ReplaysDependencies } from './replays.ts'
 import { Runs } from './runs.ts'
-import type { Sources } from './sources.ts'
+import { createSample, readSourceActivity } from './source-activity.ts'
+import type { Sources, SourcesAdmin } from './sources.ts'
 import { AppStatus, type AppStatusDependencies, type StatusView } from './status.ts'
 import type { StatsResult, StatsOptions } from './stats.ts'
 import { StoredEvents, type StoredEventsDependencies } from './stored-events.ts'
@@ -27,10 +29,12 @@ import { OWN_SOURCES } from '../model/event.ts'
 export interface AdminDependencies
   extends
     Omit<OperatorDependencies, 'retireFlow'>,
-    Pick<Admin, 'alerts' | 'stats' | 'metrics' | 'sources'>,
+    Pick<Admin, 'alerts' | 'stats' | 'metrics'>,
     Pick<ReplaysDependencies, 'publishStep'>,
     Pick<AppStatusDependencies, 'clock' | 'recorder'> {
   readonly work: () => Promise<ExplainDependencies>
+  readonly sources: Sources
+  readonly now: () => Millis
   readonly keepEvents: StoredEventsDependencies['keepEvents']
   readonly registry: () => Promise<FlowRegistry>
   readonly keyring: Keyring
@@ -50,7 +54,7 @@ export interface Admin {
   readonly events: StoredEvents
   readonly runs: Runs
   readonly limits: Limits
-  readonly sources: Sources
+  readonly sources: SourcesAdmin
   readonly alerts: Alerts
   readonly purge: (what: PurgeTarget) => Promise<PurgeSummary>
   /** How much arrived, how long it took and how much failed over a window, and how much waits now. */
@@ -86,7 +90,11 @@ export function createAdmin(dependencies: AdminDependencies): Admin {
     events: new StoredEvents({ ...deps, clock, recorder, keepEvents, reservedSourcePrefix: OWN_SOURCES }),
     runs,
     limits,
-    sources,
+    sources: {
+      ...sources,
+      activity: () => readSourceActivity({ sources, recorder, now: rest.now }),
+      sample: async (name, origin) => createSample({ sources, now: rest.now }, name, origin),
+    },
     alerts,
     purge: (what) => purge(deps, what),
     stats,
@@ -189,6 +197,7 @@ const ARGUMENTS: { readonly [Name in keyof Admin]?: ArgumentShapes<Admin[Name]> 
   },
   sources: {
     refused: { source: 'text' },
+    sample: { source: 'text', origin: 'text' },
     secret: { source: 'text', 'by?': 'text' },
     forgetSecret: { source: 'text', 'by?': 'text' },
   },

@@ -1,5 +1,6 @@
 // `Sources` is `app.admin.sources`: the sources of the app, the requests they refused, and their secrets.
 import type { DeclaredSource } from '../receive/source-options.ts'
+import type { SampleRequest, SourceActivity } from './source-activity.ts'
 import type { RefusedRequest } from '../receive/refused-requests.ts'
 
 export interface SourceView {
@@ -19,4 +20,12 @@ export interface Sources {
   secret(source: string, by?: string): Promise<string | undefined>
   /** `forgetSecret` makes a source with a handshake wait for the next one. The audit log records `by`. */
   forgetSecret(source: string, by?: string): Promise<'forgotten' | 'none'>
+}
+
+/** `SourcesAdmin` is `app.admin.sources`. */
+export interface SourcesAdmin extends Sources {
+  /** `activity` returns what each source received and refused lately. */
+  activity(): Promise<readonly SourceActivity[]>
+  /** `sample` signs a test request to the source at the origin; undefined if there is no such source. */
+  sample(source: string, origin: string): Promise<SampleRequest | undefined>
 }

@@ -1,5 +1,6 @@
 // A `Problem` is the response to bad input, for programs and people: RFC 9457, with a stable code and a fix (R5).
 import type { Millis } from '../clock.ts'
+import type { Autopsy } from './autopsy.ts'
 import type { SourceResponse } from './source.ts'
 
 /** All faults, including those found before or after the source checks the request. */
@@ -48,6 +49,8 @@ export interface Problem {
   readonly headers?: Readonly<Record<string, string>>
   /** The request contains a secret: nothing of the body is kept. */
   readonly containsSecret?: boolean
+  /** What the verification read, if it refused the request. */
+  readonly autopsy?: Autopsy
 }
 
 /** `toProblemResponse` leaves out the fix, which is for the owner of the source and is kept with the refused

@@ -13,6 +13,7 @@ import { toProblemResponse, type Problem } from './problem.ts'
 import { findUnknownSuffix, SourcePaths } from './source-paths.ts'
 import type { RoutableEvent } from '../model/new-event.ts'
 import { NO_SOURCE, toRefusedRequest, type RefusedRequests } from './refused-requests.ts'
+import { describeTrace, traceVerification } from './autopsy.ts'
 import { toNetwork, RequestRateLimiter } from './rate.ts'
 import type { Handshake, HandshakeResult, ReceivedRequest, Source, SourceResponse, SourceEvent } from './source.ts'
 
@@ -231,7 +232,9 @@ export class Receiver {
         fix: 'Make the sender repeat its handshake.',
       }
     }
-    return tryRead(() => verify(request, { now: this.#deps.now(), secrets }))
+    const now = this.#deps.now()
+    const { result, trace } = traceVerification(() => tryRead(() => verify(request, { now, secrets })))
+    return result && { ...result, autopsy: describeTrace(trace, { headers: request.headers, secrets, now }) }
   }
 
   async #storeEvents(

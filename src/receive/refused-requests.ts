@@ -1,6 +1,7 @@
 // `RefusedRequests` keeps the last requests that each source rejected, with the reason and the fix, so that a wrong
 // secret is found in a minute (R5).
 import type { Millis } from '../clock.ts'
+import type { Autopsy } from './autopsy.ts'
 import type { Problem, ProblemCode } from './problem.ts'
 
 export interface RefusedRequest {
@@ -18,6 +19,8 @@ export interface RefusedRequest {
   readonly bytes: number
   /** The beginning of the body, as text from a stranger: anything that shows it must escape it. */
   readonly excerpt: string
+  /** What the verification read, if it refused the request. */
+  readonly autopsy?: Autopsy
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -62,14 +65,14 @@ export class RefusedRequests {
   }
 }
 
-type RefusedInput = Omit<RefusedRequest, 'code' | 'what' | 'fix' | 'bytes' | 'excerpt'> & {
+type RefusedInput = Omit<RefusedRequest, 'code' | 'what' | 'fix' | 'bytes' | 'excerpt' | 'autopsy'> & {
   readonly body: Uint8Array | undefined
 }
 
 /** `toRefusedRequest` uses `secrets`, those of the source, to detect headers and bodies that contain one. */
 export function toRefusedRequest(refused: RefusedInput, problem: Problem, secrets: readonly string[]): RefusedRequest {
   const { body, headers, ...rest } = refused
-  const { code, what, fix } = problem
+  const { code, what, fix, autopsy } = problem
   return {
     ...rest,
     code,
@@ -78,6 +81,7 @@ export function toRefusedRequest(refused: RefusedInput, problem: Problem, secret
     headers: SIGNATURE_CODES.has(code) ? withoutSecrets(headers, secrets) : redactUnlessHarmless(headers),
     bytes: body?.length ?? 0,
     excerpt: createExcerpt(body, problem, secrets),
+    ...(autopsy !== undefined && { autopsy }),
   }
 }
 

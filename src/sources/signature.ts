@@ -3,6 +3,7 @@
 import { createHmac, createSecretKey, hash, timingSafeEqual, type BinaryToTextEncoding } from 'node:crypto'
 import type { Millis } from '../clock.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
+import { traceMissingHeader, traceSignature, traceSignedTime } from '../receive/autopsy.ts'
 import type { ReceivedRequest, Refusal, SignedRequest, SignOptions, VerifyContext } from '../receive/source.ts'
 import { invalidOption } from '../validate/options.ts'
 
@@ -29,6 +30,7 @@ export function hasValidMac(
   keys: readonly (string | Uint8Array)[],
   mac: Mac,
 ): boolean {
+  traceSignature(given, parts, keys.length)
   let found = false
   const compared = given.slice(0, SIGNATURES_MAX)
   for (const key of keys) {
@@ -126,6 +128,7 @@ export function timestampFault(seconds: string, now: Millis, tolerance: Millis):
   const at = /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1_000 : Number.NaN
   if (Number.isNaN(at))
     return refusal('TIMESTAMP_MISSING', 'The request has no signed time.', 'Sign the request as the scheme requires.')
+  traceSignedTime(at)
   if (now - at > tolerance) {
     return refusal('TIMESTAMP_OLD', `The request was signed ${now - at} ms ago.`, CLOCK_FIX)
   }
@@ -147,6 +150,7 @@ export function notUnderstood(what: string, fix: string): Refusal {
 }
 
 export function missingSignature(header: string): Refusal {
+  traceMissingHeader(header)
   return refusal('SIGNATURE_MISSING', `There is no ${header} header.`, 'Check that a secret is set at the sender.')
 }
 

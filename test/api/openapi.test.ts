@@ -151,6 +151,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
     pauseLimit: { parameters: { name: 'calls/ada' }, body: { for: '1m', reason: 'they asked us to' } },
     resumeLimit: { parameters: { name: 'calls/ada' } },
     listRefused: { parameters: { name: 'shop' } },
+    signSample: { parameters: { name: 'hooks' } },
     showSecret: { parameters: { name: 'pages' } },
     forgetSecret: { parameters: { name: 'pages' } },
     retryDeadLetters: { body: { flow: 'fails' } },

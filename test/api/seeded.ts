@@ -1,7 +1,7 @@
 // An app that contains everything: events that are done, waiting, running, held, dead, blocked, unrouted and replayed; refused
 // requests; a paused limit; and keys of both roles. The tests of all routes and of random calls share it.
 import type { Sluice } from '../../src/index.ts'
-import { bearer, notion } from '../../src/sources/index.ts'
+import { bearer, github, notion } from '../../src/sources/index.ts'
 import { rig, type Rig } from './rig.ts'
 
 export const APP_KEY = Buffer.alloc(32, 7).toString('base64')
@@ -52,6 +52,7 @@ export function declare(app: Sluice): void {
   app.limit('calls', { rate: 10, per: '1s' })
   app.source('shop', bearer({ secret: 'shop-token-0123456789', type: () => 'order' }))
   app.source('pages', notion())
+  app.source('hooks', github({ secret: 'github-secret-0123456789' }))
 }
 
 export function untilAborted(signal: AbortSignal): Promise<void> {

@@ -11,10 +11,11 @@ describe.each(STORES)('sources on %s', (store) => {
 
   test('are listed with the paths where they receive requests', async () => {
     const r = await opened()
-    expect((await r.get('/v1/sources')).body).toEqual({
+    expect((await r.get('/v1/sources')).body).toMatchObject({
       items: [
         { name: 'shop', scheme: 'bearer', path: '/in/shop' },
         { name: 'pages', scheme: 'notion', path: '/in/pages' },
+        { name: 'hooks', scheme: 'github', path: '/in/hooks' },
       ],
     })
   })

@@ -1,5 +1,6 @@
 // Routes of sources: the list, and the requests they refused, so that a wrong secret is found in a minute.
 import { z } from 'zod'
+import { listChecks } from '../../admin/source-activity.ts'
 import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
 import { timestamp, name } from '../schemas.ts'
 
@@ -19,6 +20,37 @@ const REFUSED = z.strictObject({
   headers: z.record(z.string(), z.string()).meta({ description: 'Without headers that could be secret.' }),
   bytes: z.int(),
   excerpt: z.string().meta({ description: 'The beginning of the body. Untrusted data.' }),
+  checks: z
+    .array(
+      z.strictObject({
+        step: z.enum(['path', 'size', 'header', 'signature', 'time', 'read', 'stored']),
+        state: z.enum(['passed', 'failed', 'skipped']),
+        text: z.string().meta({ description: 'Why it failed; empty otherwise.' }),
+      }),
+    )
+    .meta({ description: 'How far the request came.' }),
+  autopsy: z
+    .strictObject({
+      header: z.string().optional().meta({ description: 'The header of the signature.' }),
+      given: z.string().optional().meta({ description: 'The beginning of the signature that was sent.' }),
+      signedParts: z.array(z.string()).max(8).optional().meta({ description: 'What the signature was computed of.' }),
+      signedBytes: z.int().optional(),
+      skewMs: z.number().optional().meta({ description: 'How much later the request arrived than it was signed.' }),
+      secretsTried: z.int(),
+    })
+    .optional()
+    .meta({ description: 'What the verification read, if it refused the request.' }),
+})
+
+const SOURCE = z.strictObject({
+  name: z.string(),
+  scheme: z.string(),
+  path: z.string(),
+  verified: z.boolean(),
+  receivedHour: z.int(),
+  refusedHour: z.int().meta({ description: 'Among the last 50 refused requests.' }),
+  byReason: z.record(z.string(), z.int()).meta({ description: 'The refused requests of the last hour by code.' }),
+  lastReceived: timestamp.optional().meta({ description: 'Within the last day, to the minute.' }),
 })
 
 export const sources: readonly ApiRoute[] = withTag('sources', [
@@ -26,11 +58,33 @@ export const sources: readonly ApiRoute[] = withTag('sources', [
     method: 'GET',
     path: '/v1/sources',
     name: 'listSources',
-    summary: 'Lists the sources of this app.',
-    response: z.strictObject({
-      items: z.array(z.strictObject({ name: z.string(), scheme: z.string(), path: z.string() })),
+    summary: 'Lists the sources of this app, with what they received and refused in the last hour.',
+    response: z.strictObject({ items: z.array(SOURCE) }),
+    handle: async (app) => ({ items: (await app.admin.sources.activity()) as never }),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/sources/{name}/sample',
+    name: 'signSample',
+    summary: 'Signs a test request to a source as its provider would. It rejects schemes that send the secret itself.',
+    params: z.strictObject({ name }),
+    body: z.strictObject({
+      origin: z
+        .url({ protocol: /^https?$/ })
+        .max(300)
+        .default('http://localhost:8787')
+        .meta({ description: 'Where the server is reached.', example: 'https://hooks.example.com' }),
     }),
-    handle: async (app) => ({ items: app.admin.sources.list() }),
+    response: z.strictObject({
+      method: z.string(),
+      url: z.string(),
+      headers: z.record(z.string(), z.string()),
+      body64: z.string(),
+      curl: z.string().meta({ description: 'The same as a command.' }),
+    }),
+    auditText: ({ params }) => `sign a test request to the source ${params.name}`,
+    handle: async (app, { params, body }) =>
+      orNotFound(await app.admin.sources.sample(params.name, body.origin), 'source', params.name),
   }),
   route({
     method: 'GET',
@@ -41,7 +95,8 @@ export const sources: readonly ApiRoute[] = withTag('sources', [
     response: z.strictObject({ items: z.array(REFUSED) }),
     handle: async (app, { params }) => {
       if (params.name !== NO_SOURCE_NAME) assertSourceDeclared(app, params.name)
-      return { items: await app.admin.sources.refused(params.name === NO_SOURCE_NAME ? '' : params.name) }
+      const items = await app.admin.sources.refused(params.name === NO_SOURCE_NAME ? '' : params.name)
+      return { items: items.map((one) => ({ ...one, checks: listChecks(one) })) }
     },
   }),
   route({

@@ -97,6 +97,34 @@ export interface Source {
   readonly byReason?: Readonly<Record<string, number>>
 }
 
+export interface RefusedRequest {
+  readonly at: number
+  readonly request: string
+  readonly source: string
+  readonly code: string
+  readonly what: string
+  readonly fix: string
+  readonly method: string
+  readonly path: string
+  readonly address: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes: number
+  readonly excerpt: string
+  readonly checks?: readonly {
+    readonly step: string
+    readonly state: 'passed' | 'failed' | 'skipped'
+    readonly text: string
+  }[]
+  readonly autopsy?: {
+    readonly header?: string
+    readonly given?: string
+    readonly signedParts?: readonly string[]
+    readonly signedBytes?: number
+    readonly skewMs?: number
+    readonly secretsTried: number
+  }
+}
+
 export interface Sample {
   readonly method: string
   readonly url: string

@@ -3,10 +3,10 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Code, Panel } from '../../components/basics.tsx'
 import { Icon } from '../../components/icon.tsx'
-import { segment } from '../../lib/api.ts'
+import { post, segment } from '../../lib/api.ts'
 import { visible } from '../../lib/format.ts'
 import type { Sample, Source } from '../../lib/types.ts'
-import { useResource } from '../../state/resource.ts'
+import { session } from '../../state/session.ts'
 import { status } from '../../state/status.ts'
 import { listen } from '../../state/stream.ts'
 import { HowToRead } from './how-to-read.tsx'
@@ -37,13 +37,25 @@ function useFirstEvent(): { reached: Reached; event: string | undefined } {
   return { reached: reached === 'nothing' && isStored ? 'stored' : reached, event }
 }
 
+/** Signing is an act: only an operator may ask for it, and the page asks once. */
+function useSample(source: Source | undefined): Sample | undefined {
+  const [sample, setSample] = useState<Sample>()
+  const name = session.value?.role === 'operate' ? source?.name : undefined
+  useEffect(() => {
+    if (name === undefined) return
+    post<Sample>(`sources/${segment(name)}/sample`, { origin: location.origin }).then(setSample, () => {
+      // The scheme sends its secret, so the page shows the command that signs.
+    })
+  }, [name])
+  return sample
+}
+
 export function FirstRun({ sources }: { sources: readonly Source[] }): JSX.Element {
   const { reached, event } = useFirstEvent()
   const source = sources[0]
-  const path = source === undefined ? undefined : `v1/sources/${segment(source.name)}/sample`
-  const sample = useResource<Sample>(path, { every: 240_000 })
+  const sample = useSample(source)
   const flow = status.value?.flows.find(({ declared }) => declared !== false)
-  const command = sample.data?.curl ?? fallback(source)
+  const command = sample?.curl ?? fallback(source)
   const step = ORDER.indexOf(reached)
   return (
     <>
@@ -57,7 +69,7 @@ export function FirstRun({ sources }: { sources: readonly Source[] }): JSX.Eleme
           </p>
           <Code text={command} label="the command" />
           <p class="small dim">
-            {sample.data === undefined || source === undefined ? (
+            {sample === undefined || source === undefined ? (
               'Run it where Sluice runs.'
             ) : (
               <>
