@@ -24,6 +24,12 @@ try {
     event: `events/${orders[0]?.id ?? events[0]?.id ?? ''}`,
     runs: 'runs',
     run: `runs/${runs[0]?.id ?? ''}`,
+    endpoints: 'endpoints',
+    'endpoint-new': 'endpoints?new=1',
+    endpoint: `endpoints/${scene.broken}`,
+    'endpoint-up': `endpoints/${scene.working}`,
+    filter: `endpoints/${scene.working}?edit=filter`,
+    transform: `endpoints/${scene.working}?edit=transform`,
     'dead-letters': 'dead-letters',
     'dead-letter': `dead-letters?flow=invoices&ask=retry&id=${runs.find(({ kind }) => kind === 'dead')?.id ?? ''}`,
   }

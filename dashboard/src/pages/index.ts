@@ -11,5 +11,7 @@ export const PAGE_LOADERS: Readonly<Partial<Record<PageName, () => Promise<PageV
   lane: async () => (await import('./lane/lane.tsx')).LanePage,
   runs: async () => (await import('./runs/runs.tsx')).Runs,
   'dead-letters': async () => (await import('./dead-letters/dead-letters.tsx')).DeadLetters,
+  endpoints: async () => (await import('./endpoints/endpoints.tsx')).Endpoints,
+  endpoint: async () => (await import('./endpoints/endpoint.tsx')).EndpointPage,
   run: async () => (await import('./runs/run.tsx')).RunPage,
 }

@@ -33,7 +33,42 @@ export interface Endpoint {
   }
   readonly waiting?: number
   readonly nextTry?: number
+  /** The stored events that a new endpoint is still sent first. */
+  readonly history?: { readonly from: number; readonly replay: string }
+  readonly transform?: number | null
   readonly lastDay?: readonly { readonly at: number; readonly delivered: number; readonly failed: number }[]
+}
+
+export interface TestResult {
+  readonly event: string
+  readonly delivered: boolean
+  readonly ms: number
+  readonly status?: number
+  readonly answer?: string
+  readonly error: string
+}
+
+export interface TransformVersion {
+  readonly version: number
+  readonly at: number
+  readonly by: string
+  readonly code: string
+}
+
+export interface Transform {
+  readonly current?: TransformVersion
+  readonly versions: readonly TransformVersion[]
+}
+
+export interface TransformTest {
+  readonly input: readonly unknown[]
+  readonly output?: unknown
+  readonly body?: string
+  readonly contentType?: string
+  readonly error: string
+  readonly line?: number
+  readonly console: readonly string[]
+  readonly ms: number
 }
 
 export interface Delivery {

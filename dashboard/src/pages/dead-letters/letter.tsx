@@ -128,9 +128,9 @@ export function Letter({ id, onChanged }: { id: string; onChanged: () => void })
 }
 
 function State({ letter }: { letter: DeadLetter }): JSX.Element | null {
-  const lane = useResource<Lane>(letter.lane === undefined ? undefined : `v1/lanes/${segment(letter.lane)}`, {
-    every: 5_000,
-  })
+  const { lane: laneId = '', blocks = false } = letter
+  // A lane that nothing blocks may be gone.
+  const lane = useResource<Lane>(blocks && laneId !== '' ? `v1/lanes/${segment(laneId)}` : undefined, { every: 5_000 })
   if (letter.state === 'queued' || letter.state === 'running') {
     return (
       <div class="pad letter-note">
@@ -145,7 +145,7 @@ function State({ letter }: { letter: DeadLetter }): JSX.Element | null {
       </div>
     )
   }
-  if (letter.blocks !== true) return null
+  if (!blocks) return null
   const waiting = lane.data?.waiting ?? 0
   return (
     <div class="pad letter-note">

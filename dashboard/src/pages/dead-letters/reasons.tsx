@@ -26,16 +26,23 @@ export function Reasons(props: {
     <Panel
       title="Why they died"
       remark={`${plural(reasons.groups.length, 'reason')}${reasons.exact ? '' : ', of the newest'}`}
-      controls={<span class="dim small wide-only">last 24 h</span>}
     >
       <table class="tight fixed reason-table" aria-label="Reasons">
-        <thead class="unseen">
+        <thead class="unseen-head">
           <tr>
             <th scope="col">Reason</th>
-            <th scope="col">Flow</th>
-            <th scope="col">Last 24 hours</th>
-            <th scope="col">Count</th>
-            <th scope="col">Last</th>
+            <th scope="col" class="wide-only">
+              Flow
+            </th>
+            <th scope="col" class="wide-only">
+              Last 24 hours
+            </th>
+            <th scope="col" class="num">
+              Count
+            </th>
+            <th scope="col" class="num wide-only">
+              Last
+            </th>
           </tr>
         </thead>
         <tbody>

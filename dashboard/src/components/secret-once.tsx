@@ -1,0 +1,27 @@
+// A secret that the server shows once: whoever closes this has copied it, or makes a new one.
+import type { ComponentChildren, JSX } from 'preact'
+import { Button, Code, Note } from './basics.tsx'
+import { Dialog } from './dialog.tsx'
+
+export function SecretOnce(props: {
+  title: string
+  secret: string
+  onClose: () => void
+  children?: ComponentChildren
+}): JSX.Element {
+  const { title, secret, onClose, children } = props
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Code text={secret} label="the secret" wrap />
+      <Note tone="ready" icon="s-warn">
+        <b>This is the only time it is shown.</b> Copy it now. If it is lost, create a new one.
+      </Note>
+      {children}
+      <div class="btns end">
+        <Button kind="solid" onClick={onClose}>
+          Done
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
