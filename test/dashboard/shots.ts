@@ -30,6 +30,8 @@ try {
     'endpoint-up': `endpoints/${scene.working}`,
     filter: `endpoints/${scene.working}?edit=filter`,
     transform: `endpoints/${scene.working}?edit=transform`,
+    replays: `replays/${(await scene.app.admin.replays.start({ type: 'page.updated' }, { rate: 1, per: '30s' })).id}`,
+    planner: 'replays/new?type=order.created',
     'dead-letters': 'dead-letters',
     'dead-letter': `dead-letters?flow=invoices&ask=retry&id=${runs.find(({ kind }) => kind === 'dead')?.id ?? ''}`,
   }

@@ -13,5 +13,7 @@ export const PAGE_LOADERS: Readonly<Partial<Record<PageName, () => Promise<PageV
   'dead-letters': async () => (await import('./dead-letters/dead-letters.tsx')).DeadLetters,
   endpoints: async () => (await import('./endpoints/endpoints.tsx')).Endpoints,
   endpoint: async () => (await import('./endpoints/endpoint.tsx')).EndpointPage,
+  replays: async () => (await import('./replays/replays.tsx')).Replays,
+  'replay-new': async () => (await import('./replays/planner.tsx')).Planner,
   run: async () => (await import('./runs/run.tsx')).RunPage,
 }

@@ -175,3 +175,57 @@ export interface Alert {
   readonly text: string
   readonly broken?: string
 }
+
+export interface Replay {
+  readonly id: string
+  readonly state: 'running' | 'done' | 'cancelled' | 'stuck'
+  readonly filter: {
+    readonly source?: string
+    readonly type?: string
+    readonly tenant?: string
+    readonly subject?: string
+    readonly lane?: string
+    readonly from?: number
+    readonly to?: number
+  }
+  readonly event?: string
+  readonly into: readonly string[]
+  readonly endpoint?: string
+  readonly rate: number
+  readonly per: number
+  readonly started: number
+  readonly ended?: number
+  readonly found: number
+  readonly scanned: number
+  readonly placed: number
+  readonly skipped: number
+  readonly gone: number
+  readonly failed: number
+  readonly error: string
+  readonly endsAbout?: number
+  readonly by?: string
+  readonly flows?: Readonly<Record<string, { readonly placed: number; readonly skipped: number }>>
+}
+
+export interface ReplayPlan {
+  readonly count: number
+  readonly exact?: boolean
+  readonly bytes?: number
+  readonly oldest?: number
+  readonly newest?: number
+  readonly flows?: readonly {
+    readonly flow: string
+    readonly placed: number
+    readonly skipped: number
+    readonly unwanted: number
+    readonly failed: number
+    readonly lanes: number
+  }[]
+}
+
+export interface EventHistogram {
+  readonly step: number
+  readonly from: number
+  readonly counts: readonly number[]
+  readonly complete: boolean
+}

@@ -60,6 +60,7 @@ export function EndpointPage(): JSX.Element {
       </Frame>
     )
   }
+  const lastStatus = deliveries.data?.items.find(({ attempts }) => attempts.length > 0)?.attempts.at(-1)?.status
   const may = mayOperate.value
   const dead = endpoint.health?.failedBatches ?? 0
   return (
@@ -70,7 +71,7 @@ export function EndpointPage(): JSX.Element {
           look={HEALTH_LOOKS[healthOf(endpoint)]}
           acts={may ? <EndpointActs endpoint={endpoint} onChanged={reload} /> : undefined}
         >
-          <Phrases of={sentenceOf(endpoint, second.value)} />
+          <Phrases of={sentenceOf(endpoint, lastStatus, second.value)} />
         </SentenceBar>
         {endpoint.lastDay !== undefined && <DayBars of={endpoint.lastDay} />}
         <footer>
@@ -138,7 +139,7 @@ function Editor(props: { which: 'filter' | 'transform'; endpoint: Endpoint; onCh
 
 const bold = (text: string): Phrase => ({ text })
 
-function sentenceOf(endpoint: Endpoint, now: number): readonly Phrase[] {
+function sentenceOf(endpoint: Endpoint, lastStatus: number | undefined, now: number): readonly Phrase[] {
   const { health, waiting = 0, nextTry, lastSuccessfulDeliveryAt: last } = endpoint
   const state = healthOf(endpoint)
   const waits: readonly Phrase[] =
@@ -153,8 +154,11 @@ function sentenceOf(endpoint: Endpoint, now: number): readonly Phrase[] {
   if (state === 'unproven') return ['It gets nothing until it proves that its owner wants the events.', ...waits, end]
   if (state === 'down' || state === 'degraded' || state === 'disabled') {
     const why = visible(health?.why ?? '')
-    const from = health?.failingSince === undefined ? '' : ` It fails ${since(health.failingSince, now)}.`
-    return [{ text: why, tone: state === 'degraded' ? 'ready' : 'fail' }, from, ...waits, ...next, end]
+    const from = health?.failingSince === undefined ? '' : ` It fails ${since(health.failingSince, now)}`
+    const answer = from === '' || lastStatus === undefined ? '' : `, with HTTP ${lastStatus}`
+    const stop = from === '' ? '' : '.'
+    const tone = state === 'degraded' ? 'ready' : 'fail'
+    return [{ text: why, tone }, from, { text: answer, tone }, stop, ...waits, ...next, end]
   }
   if (last === undefined) return ['It takes what we send; nothing was delivered yet.', ...waits, ...next, end]
   const rate = health?.successRate
@@ -200,7 +204,10 @@ function Side({ endpoint, may }: { endpoint: Endpoint; may: boolean }): JSX.Elem
         <div class="pad">
           <Rows
             items={[
-              ['Types', eventFilter.length === 0 ? 'everything published' : <Tags of={eventFilter} />],
+              [
+                'Types',
+                eventFilter.every((glob) => glob === '**') ? 'everything published' : <Tags of={eventFilter} />,
+              ],
               where === null || where === undefined ? undefined : ['Content', <Mono>{JSON.stringify(where)}</Mono>],
               tenant === '' ? undefined : ['Tenant', visible(tenant)],
               ['Rate', rate === null ? 'no limit' : `${count(rate.rate)} in ${rate.per}`],

@@ -110,8 +110,8 @@ export function nameOf({ name, url }: Pick<Endpoint, 'name' | 'url'>): string {
   return visible(name === '' ? url : name)
 }
 
-export function globsText(globs: readonly string[]): string {
-  return globs.length === 0 ? 'everything published' : visible(globs.join(', '))
+function globsText(globs: readonly string[]): string {
+  return globs.length === 0 || globs.every((glob) => glob === '**') ? 'everything published' : visible(globs.join(', '))
 }
 
 function healthText(endpoint: Endpoint): string {
