@@ -111,7 +111,7 @@ export function nameOf({ name, url }: Pick<Endpoint, 'name' | 'url'>): string {
 }
 
 function globsText(globs: readonly string[]): string {
-  return globs.length === 0 || globs.every((glob) => glob === '**') ? 'everything published' : visible(globs.join(', '))
+  return globs.every((glob) => glob === '**') ? 'everything published' : visible(globs.join(', '))
 }
 
 function healthText(endpoint: Endpoint): string {

@@ -26,7 +26,7 @@ function change(values: Readonly<Record<string, string | undefined>>): void {
 function usePlan({ filter, into }: Plan): Resource<ReplayPlan> {
   const query = { ...filter, ...(into.length > 0 && { into: into.join(',') }) }
   const planned = useResource<ReplayPlan>(address('replays/plan', query), { every: 15_000 })
-  const isOld = planned.error?.status === 404
+  const isOld = planned.error?.status === 400 || planned.error?.status === 404
   const counted = useResource<ReplayPlan>(isOld ? address('replays/count', filter) : undefined, { every: 15_000 })
   return isOld ? counted : planned
 }
