@@ -4,7 +4,6 @@ import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Store } from '../store/contract/index.ts'
-import type { ArgumentShapes } from '../validate/options.ts'
 import type { BreakerStore } from './health/breaker-store.ts'
 import { CLOSED } from './health/breaker.ts'
 import { decryptConfidential, encryptConfidential, type ConfidentialFields } from './endpoint-secrets.ts'
@@ -20,6 +19,7 @@ import {
 } from './endpoint.ts'
 import { toFields, endpointNotFound, toEndpoint, type EndpointDocs, type EndpointDoc } from './endpoint-docs.ts'
 import { parseEndpointReplay, type EndpointReplay, type EndpointReplayResult } from './endpoint-replay.ts'
+import { parseStatsHours, readEndpointStats, type EndpointStats, type EndpointStatsOptions } from './endpoint-stats.ts'
 import type { HistorySender, SteerableLanes } from './endpoint-steering.ts'
 import { EndpointTokens } from './endpoint-tokens.ts'
 import { applyHeadersChange } from './http/headers.ts'
@@ -243,6 +243,15 @@ export class Endpoints {
     return listDeliveries({ id, deliveries, attempts, n }, await store())
   }
 
+  /** `stats` returns how the POSTs of the last hours went, with percentiles, and what waits for the endpoint. */
+  async stats(id: string, options: EndpointStatsOptions = {}): Promise<EndpointStats> {
+    const { docs, histories, deliveries, store } = this.#deps
+    const hours = parseStatsHours(options)
+    await docs.get(id)
+    const history = (await histories.getAll([id])).get(id) ?? NO_HISTORY
+    return readEndpointStats(await store(), { id, history, deliveries: [...deliveries.keys()], hours })
+  }
+
   /** `prove` requests the proof of ownership again. */
   async prove(id: string, by = ''): Promise<ProvenEndpoint> {
     const { lanes, subscriptions, backlog } = this.#deps
@@ -364,28 +373,6 @@ export class Endpoints {
 
 function tooManyEndpoints(which: string): SluiceError {
   return new SluiceError('ENDPOINT_INVALID', `endpoint: there are already ${which}.`, undefined, 'Delete one first.')
-}
-
-const byId = { id: 'text', 'by?': 'text' } as const
-
-/** The arguments of each member, which are checked when it is called. */
-export const ENDPOINT_ARGUMENTS: ArgumentShapes<Endpoints> = {
-  // `parseEndpointFields` checks the endpoint itself.
-  create: { endpoint: 'anything', 'by?': 'text', 'bounds?': { 'mostOfTenant?': 'count' } },
-  get: { id: 'text' },
-  update: { id: 'text', change: { 'headers?': 'object' }, 'by?': 'text' },
-  pause: byId,
-  resume: byId,
-  enable: { id: 'text', how: { 'from?': 'anything', 'by?': 'text' } },
-  rotateSecret: { id: 'text', 'how?': { 'by?': 'text' } },
-  delete: byId,
-  deliveries: { id: 'text', 'n?': 'count' },
-  prove: byId,
-  test: { id: 'text', 'what?': { 'data?': 'object' } },
-  replay: { id: 'text', 'which?': { 'letter?': 'text', 'type?': 'text' } },
-  createToken: byId,
-  revokeToken: byId,
-  findTokenOwner: { token: 'text' },
 }
 
 export const PAUSED = 'The endpoint is paused.'

@@ -160,6 +160,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
     createKey: { body: { name: 'eve', role: 'read' } },
     revokeKey: of(spare.id),
     showSubscriber: of(subscriber),
+    showSubscriberStats: of(subscriber),
     listDeliveries: of(subscriber),
     registerSubscriber: { body: { url: 'https://new.example.com/hook', eventFilter: ['ping'] } },
     changeSubscriber: { ...of(subscriber), body: { name: 'Ada' } },

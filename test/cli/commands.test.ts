@@ -204,7 +204,7 @@ describe('commands that ask the running server', () => {
     const roleless = await server.sluice('keys', 'create', 'grafana')
     expect([roleless.code, roleless.stderr]).toEqual([
       2,
-      expect.stringContaining('--role must be read, publish or operate'),
+      expect.stringContaining('--role must be read, publish, register or operate'),
     ])
     const operating = (await server.sluice('keys', 'create', 'ada', '--role=operate')).stdout.trim()
     const made = await server.sluice('keys', 'create', 'grafana', '--role=read', `--api-key=${operating}`)

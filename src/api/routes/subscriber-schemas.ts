@@ -207,3 +207,29 @@ export const ENDPOINT_REPLAY_RESULT: z.ZodType = z.strictObject({
   count: z.int().meta({ description: 'Dead letters that will be retried, or events that the replay will read.' }),
   replay: z.string().optional().meta({ description: 'The id of the replay of stored events.' }),
 })
+
+export const STATS_HOURS: z.ZodType<number, string | undefined> = z
+  .string()
+  .regex(/^(?:[1-9]|1\d|2[0-4])$/, 'it must be a number from 1 to 24')
+  .default('24')
+  .transform(Number)
+  .meta({ description: '1 to 24, in full half hours with the current one.', example: '24' })
+
+const PERCENTILES = z.strictObject({ p50: z.number(), p95: z.number(), p99: z.number() })
+const POST_COUNTS = {
+  delivered: z.int().meta({ description: 'POSTs that were accepted.' }),
+  failed: z.int().meta({ description: 'POSTs that were not.' }),
+  dead: z.int().meta({ description: 'Batches that became dead letters.' }),
+} as const
+
+export const ENDPOINT_STATS: z.ZodType = z.strictObject({
+  since: timestamp,
+  ...POST_COUNTS,
+  successRate: z.number().optional().meta({ description: 'From 0 to 1; missing without POSTs.' }),
+  latencyMs: PERCENTILES.optional().meta({ description: 'From the oldest event of a batch to its delivery.' }),
+  responseMs: PERCENTILES.optional().meta({ description: 'How long the POSTs took.' }),
+  waiting: z.strictObject({ events: z.int(), replayed: z.int(), inProgress: z.int() }),
+  steps: z
+    .array(z.strictObject({ at: timestamp, ...POST_COUNTS }))
+    .meta({ description: 'One for each half hour with a POST.' }),
+})

@@ -1,4 +1,5 @@
 // `sluice endpoints`: actions on one endpoint, i.e. test, verify, enable, replay, and create a token.
+import type { EndpointStats } from '../../deliver/endpoint-stats.ts'
 import type { EndpointReplayResult } from '../../deliver/endpoint-replay.ts'
 import type { TestResult } from '../../deliver/test-event.ts'
 import { toPath } from '../api-client.ts'
@@ -14,7 +15,7 @@ import {
   type CommandContext,
 } from '../command.ts'
 import { EXIT } from '../exit.ts'
-import { formatCount, escapeText } from '../output.ts'
+import { formatCount, formatTime, escapeText } from '../output.ts'
 import { reportFailure } from '../problem.ts'
 
 export const ENDPOINTS_PATH = '/v1/webhooks/subscribers'
@@ -118,6 +119,30 @@ export const endpointActionCommands: readonly Command[] = [
     },
   },
   {
+    name: 'endpoints stats',
+    positionals: ['<id>'],
+    description: 'show how the POSTs to an endpoint went, and what waits for it',
+    options: textOptions({ hours: 'the last hours, 1 to 24; default 24' }),
+    run: (context) => {
+      const { output, args: given } = context
+      const call = { method: 'GET', path: endpointPath(context, 'stats'), query: given.texts(['hours']) } as const
+      return callAndPrint(context, call, (stats: EndpointStats) => {
+        const { delivered, failed, dead, latencyMs, responseMs, waiting } = stats
+        output.fields([
+          ['since', formatTime(stats.since)],
+          ['delivered', delivered],
+          ['failed', failed],
+          ['dead', dead],
+          ['latency', formatPercentiles(latencyMs)],
+          ['response', formatPercentiles(responseMs)],
+          ['waiting', waiting.events],
+          ['replayed', waiting.replayed],
+          ['in progress', waiting.inProgress],
+        ])
+      })
+    },
+  },
+  {
     name: 'endpoints token create',
     positionals: ['<id>'],
     description: 'create the token of an endpoint for its owner; shown once',
@@ -138,3 +163,7 @@ export const endpointActionCommands: readonly Command[] = [
     run: (context) => callAndConfirm(context, { method: 'DELETE', path: endpointPath(context, 'token'), body: {} }),
   },
 ]
+
+function formatPercentiles(of: EndpointStats['latencyMs']): string | undefined {
+  return of === undefined ? undefined : `p50 ${of.p50} ms, p95 ${of.p95} ms, p99 ${of.p99} ms`
+}

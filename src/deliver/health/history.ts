@@ -2,6 +2,7 @@
 // It has a bounded size, and notes can be added in any order. Pure.
 import type { Millis } from '../../clock.ts'
 import { PURGED_TEXT } from '../../model/steer.ts'
+import { addDurations, NO_DURATIONS, toDurations, type Durations } from './durations.ts'
 
 /** `PostNote` records one POST, or one failure of Sluice that prevented it. */
 export interface PostNote {
@@ -31,7 +32,7 @@ export interface PostNote {
 
 export type PostAttempt = Omit<PostNote, 'latency' | 'isLast'>
 
-interface StepStats {
+export interface StepStats {
   /** Half hours since 1970. */
   readonly step: number
   readonly delivered: number
@@ -41,6 +42,9 @@ interface StepStats {
   /** Sums in milliseconds: `ms` of all POSTs, `latency` of the deliveries. */
   readonly ms: Millis
   readonly latency: Millis
+  /** The distributions of both. Steps of earlier versions lack them. */
+  readonly responses?: Durations
+  readonly latencies?: Durations
 }
 
 export interface PostHistory {
@@ -59,11 +63,13 @@ export interface DayStats {
   readonly dead: number
   readonly ms: Millis
   readonly latency: Millis
+  readonly responses: Durations
+  readonly latencies: Durations
 }
 
 export const NO_HISTORY: PostHistory = { lastSuccess: 0, steps: [], attempts: [] }
 
-const STEP: Millis = 1_800_000
+export const STEP: Millis = 1_800_000
 /** The steps of a day. */
 const MAX_STEPS = 48
 const MAX_ATTEMPTS = 50
@@ -84,7 +90,9 @@ export function addNotes(history: PostHistory, notes: readonly PostNote[]): Post
     const isGood = error === ''
     const step = Math.floor(at / STEP)
     const [delivered, failed, dead] = [isGood ? 1 : 0, isGood ? 0 : 1, isLast && !isGood ? 1 : 0]
-    const one = { step, delivered, failed, dead, ms, latency: isGood ? Math.max(0, latency) : 0 }
+    const spent = isGood ? Math.max(0, latency) : 0
+    const latencies = isGood ? toDurations(spent) : NO_DURATIONS
+    const one = { step, delivered, failed, dead, ms, latency: spent, responses: toDurations(ms), latencies }
     steps.set(step, addSteps(one, steps.get(step)))
     if (isGood) lastSuccess = Math.max(lastSuccess, at)
   }
@@ -129,9 +137,17 @@ export function isOwnFailure(attempt: PostAttempt): boolean {
   return attempt.isOurs === true
 }
 
-export function sumLastDay({ steps }: PostHistory, now: Millis): DayStats {
-  const since = Math.floor(now / STEP) - MAX_STEPS
-  return steps.filter(({ step }) => step > since).reduce(addSteps, { step: 0, ...NO_STATS })
+export function sumLastDay(history: PostHistory, now: Millis): DayStats {
+  return sumSteps(listSteps(history, Math.floor(now / STEP) - MAX_STEPS + 1))
+}
+
+/** `listSteps` returns the half hours with a POST from `first` on, counted since 1970, the oldest first. */
+export function listSteps({ steps }: PostHistory, first: number): readonly StepStats[] {
+  return steps.filter(({ step }) => step >= first)
+}
+
+export function sumSteps(steps: readonly StepStats[]): DayStats {
+  return steps.reduce<StepStats & DayStats>(addSteps, { step: 0, ...NO_STATS })
 }
 
 /** `StepCounts` are the POSTs of one half hour. */
@@ -152,9 +168,17 @@ export function listLastDay({ steps }: PostHistory, now: Millis): readonly StepC
   })
 }
 
-const NO_STATS: DayStats = { delivered: 0, failed: 0, dead: 0, ms: 0, latency: 0 }
+const NO_STATS: DayStats = {
+  delivered: 0,
+  failed: 0,
+  dead: 0,
+  ms: 0,
+  latency: 0,
+  responses: NO_DURATIONS,
+  latencies: NO_DURATIONS,
+}
 
-function addSteps(one: StepStats, other: DayStats = NO_STATS): StepStats {
+function addSteps(one: StepStats, other: Omit<StepStats, 'step'> = NO_STATS): StepStats & DayStats {
   return {
     step: one.step,
     delivered: one.delivered + other.delivered,
@@ -162,5 +186,7 @@ function addSteps(one: StepStats, other: DayStats = NO_STATS): StepStats {
     dead: one.dead + other.dead,
     ms: one.ms + other.ms,
     latency: one.latency + other.latency,
+    responses: addDurations(one.responses ?? NO_DURATIONS, other.responses ?? NO_DURATIONS),
+    latencies: addDurations(one.latencies ?? NO_DURATIONS, other.latencies ?? NO_DURATIONS),
   }
 }
