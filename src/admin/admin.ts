@@ -29,12 +29,13 @@ import { OWN_SOURCES } from '../model/event.ts'
 export interface AdminDependencies
   extends
     Omit<OperatorDependencies, 'retireFlow'>,
-    Pick<Admin, 'alerts' | 'stats' | 'metrics'>,
+    Pick<Admin, 'alerts' | 'metrics'>,
     Pick<ReplaysDependencies, 'publishStep'>,
     Pick<AppStatusDependencies, 'clock' | 'recorder'> {
   readonly work: () => Promise<ExplainDependencies>
   readonly sources: Sources
   readonly now: () => Millis
+  readonly stats: (options: StatsOptions | undefined, scan: LaneScan) => Promise<StatsResult>
   readonly keepEvents: StoredEventsDependencies['keepEvents']
   readonly registry: () => Promise<FlowRegistry>
   readonly keyring: Keyring
@@ -97,7 +98,7 @@ export function createAdmin(dependencies: AdminDependencies): Admin {
     },
     alerts,
     purge: (what) => purge(deps, what),
-    stats,
+    stats: (options) => stats(options, scan),
     status: () => status.read(),
     pulse: () => pulse.read(),
     metrics,

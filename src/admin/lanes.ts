@@ -12,7 +12,8 @@ import type { ExplainDependencies } from '../observe/explain/explain.ts'
 import type { LaneAction, PurgeTarget, RunRecord, SteerReply, Store } from '../store/contract/index.ts'
 import { possibleLaneIds, resolveLaneId, toLaneView, type LaneView } from './lane-view.ts'
 import type { Page } from './pages.ts'
-import { readLaneDetails, readLaneEvents, type LaneDetails } from './lane-details.ts'
+import { ArrivalCache, type Arrival } from './arrival-cache.ts'
+import { readLaneDetails, type LaneDetails } from './lane-details.ts'
 import type { LaneList, LaneListFilter, ListedLanes } from './lane-list.ts'
 import type { RunFilter, Runs } from './runs.ts'
 
@@ -64,7 +65,7 @@ export interface ListedLane extends LaneView {
   /** The limit for whose slot the live run waits in this process, and for how long. */
   readonly waitsFor: { readonly limit: string; readonly in: Millis } | undefined
   /** The arrivals of the first 16 events that run or wait. A page of more than 100 lanes has none. */
-  readonly arrivals: readonly { readonly at: Millis; readonly inRun: boolean }[] | undefined
+  readonly arrivals: readonly Arrival[] | undefined
 }
 
 export interface LanePage extends Page<ListedLane> {
@@ -81,7 +82,6 @@ export interface LanesDependencies extends OperatorDependencies {
 }
 
 const MAX_WITH_ARRIVALS = 100
-const ARRIVALS = 16
 
 /** An action on a lane that is named by its id. */
 export type OperatorLaneAction =
@@ -90,6 +90,7 @@ export type OperatorLaneAction =
 
 export class Lanes {
   readonly #deps: LanesDependencies
+  readonly #arrivals = new ArrivalCache()
 
   constructor(deps: LanesDependencies) {
     this.#deps = deps
@@ -146,12 +147,12 @@ export class Lanes {
       lanes.map(async (lane): Promise<ListedLane> => {
         const view = toLaneView(lane, now)
         const slot = view.state === 'running' && view.run !== undefined ? work.findSlotWait(view.run.id) : undefined
-        const events = n > MAX_WITH_ARRIVALS ? undefined : await readLaneEvents(store, lane, ARRIVALS)
+        const arrivals = n > MAX_WITH_ARRIVALS ? undefined : await this.#arrivals.read(store, lane)
         return {
           ...view,
           rank: ranks.get(lane.id),
           waitsFor: slot === undefined ? undefined : { limit: slot.limit, in: Math.max(0, slot.until - now) },
-          arrivals: events?.map(({ at, inRun }) => ({ at, inRun })),
+          arrivals,
         }
       }),
     )

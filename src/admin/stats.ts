@@ -4,7 +4,8 @@ import type { Millis } from '../clock.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import { Counts, CountsTable, type StoredBucket, type StoredRow } from '../observe/stats/buckets.ts'
-import { readDepths, type Depth, type Depths } from '../observe/stats/depth.ts'
+import { readDepths, sumDepths, type Depth, type Depths } from '../observe/stats/depth.ts'
+import type { LaneScan } from '../observe/status/lane-scan.ts'
 import type { StatsRecorder } from '../observe/stats/recorder.ts'
 import { floorTo, MINUTE } from '../observe/stats/rollups.ts'
 import type { Store } from '../store/contract/index.ts'
@@ -82,6 +83,8 @@ export interface StatsDependencies {
   readonly store: () => Promise<Store>
   readonly recorder: Pick<StatsRecorder, 'readSince'>
   readonly now: () => Millis
+  /** For a series, which is polled: the lanes are then at most seconds old. */
+  readonly scan?: Pick<LaneScan, 'read'>
 }
 
 const DAY: Millis = 86_400_000
@@ -95,7 +98,7 @@ export async function readStats(deps: StatsDependencies, options: StatsOptions =
     throw invalidOption(`stats.by must be ${[...BY].join(' or ')}; got ${JSON.stringify(by)}.`)
   const window = parseStatsWindow(options.window ?? '24h')
   const step = parseStatsStep(options.step, window)
-  const { now, buckets, depths } = await collectStats(deps, window, step)
+  const { now, buckets, depths } = await collectStats(deps, window, step, step === undefined ? undefined : deps.scan)
   const start = floorToMinute(now - window)
   const cells = buckets.filter(({ at, span }) => at + span > start)
   const from = windowStart(cells, start)
@@ -144,10 +147,12 @@ export async function collectStats(
   deps: StatsDependencies,
   window: Millis,
   step: Millis = MINUTE,
+  scan?: StatsDependencies['scan'],
 ): Promise<CollectedStats> {
   const store = await deps.store()
   const now = deps.now()
-  return { now, buckets: await deps.recorder.readSince(floorTo(now - window, step)), depths: await readDepths(store) }
+  const buckets = await deps.recorder.readSince(floorTo(now - window, step))
+  return { now, buckets, depths: scan === undefined ? await readDepths(store) : sumDepths(await scan.read()) }
 }
 
 /** `computeWindowStats` computes the total over a part of the collected window. */

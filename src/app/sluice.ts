@@ -143,7 +143,7 @@ export class Sluice {
       sources: this.#receiving.admin,
       deliveries: () => this.#deliveries,
       alerts: this.#alerting.alerts,
-      stats: (asked) => readStats(stats, asked),
+      stats: (asked, scan) => readStats({ ...stats, scan }, asked),
       metrics: () => this.#metrics.render(),
       work: () => this.#describeWork(),
     })

@@ -2,6 +2,7 @@
 import type { Millis } from '../../clock.ts'
 import { getLaneState, type LaneState } from '../../model/lane-states.ts'
 import type { FindReply, Store } from '../../store/contract/index.ts'
+import type { LaneScanResult, LaneSummary } from '../status/lane-scan.ts'
 
 /** `Depth` is the backlog of one flow, or of all flows. */
 export interface Depth {
@@ -51,6 +52,19 @@ export async function readDepths(store: Store): Promise<Depths> {
   return { flows, total, isComplete: cursor === undefined }
 }
 
+/** `sumDepths` sums up a scan of the lanes, which serves everybody who watches. */
+export function sumDepths({ lanes, now, isExact }: LaneScanResult): Depths {
+  const flows = new Map<string, DepthSum>()
+  const total = new DepthSum()
+  for (const lane of lanes) {
+    if (INTERNAL_FLOWS.has(lane.flow)) continue
+    const known = flows.get(lane.flow) ?? new DepthSum()
+    flows.set(lane.flow, known)
+    for (const sum of [known, total]) sum.addScanned(lane, getLaneState(lane, now))
+  }
+  return { flows, total, isComplete: isExact }
+}
+
 class DepthSum implements Depth {
   waiting = 0
   failing = 0
@@ -66,6 +80,15 @@ class DepthSum implements Depth {
       this.addOldest(run.started)
     } else if (run !== undefined && state !== 'running') this.waiting += run.events
     if (state === 'ready') this.addOldest(lane.due)
+  }
+
+  addScanned({ waiting, run, due }: LaneSummary, state: LaneState): void {
+    const failing = run?.state === 'retrying' ? run.events : 0
+    this.lanes[state] = (this.lanes[state] ?? 0) + 1
+    this.failing += failing
+    this.waiting += waiting - failing
+    if (run?.state === 'retrying') this.addOldest(run.started)
+    if (state === 'ready') this.addOldest(due)
   }
 
   addOldest(since: Millis): void {
