@@ -76,7 +76,7 @@ export function createAdmin(dependencies: AdminDependencies): Admin {
   const pulse = new Pulse({ store, scan })
   const runs = new Runs(deps)
   const limits = new Limits({ store, declared: dependencies.limits, emit, meter: rest.meter, scan, work })
-  const replays = new Replays({ ...deps, reservedSourcePrefix: OWN_SOURCES, publishStep })
+  const replays = new Replays({ ...deps, clock, reservedSourcePrefix: OWN_SOURCES, publishStep })
   const listEndpoints = (): Promise<readonly EndpointWithHealth[]> => rest.deliveries().endpoints.list()
   const state = { alerts, limits, replays, sources, recorder, listEndpoints, work }
   const status = new AppStatus({ store, clock, flows: deps.flows, scan, ...state })

@@ -1,7 +1,7 @@
 // `Replays` runs stored events again: it counts them first, places them behind live events at their own rate, and can
 // be cancelled (L16). A replay is a lane: each of its runs places one page and publishes the next step.
 import { randomUUID } from 'node:crypto'
-import { NEVER, type Millis } from '../clock.ts'
+import { NEVER, type Clock, type Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { MIN_PER } from '../limit/options.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
@@ -11,6 +11,7 @@ import type { DeadLetterRecord, RecordFilter, Store } from '../store/contract/in
 import type { OperatorDependencies } from './lanes.ts'
 import { resolveLaneId } from './lane-view.ts'
 import { countAll } from './pages.ts'
+import { planReplay, type ReplayPlan } from './replay-plan.ts'
 import { MAX_REPLAYS, readReplay, readReplays, writeReplay, type ReplayRecord } from './replay-record.ts'
 
 /** All given conditions must match. Times are arrival times. */
@@ -44,6 +45,7 @@ export interface Replay extends Omit<ReplayRecord, 'cursor' | 'step' | 'until' |
 }
 
 export interface ReplaysDependencies extends OperatorDependencies {
+  readonly clock: Clock
   /** The prefix of Sluice's own sources, whose events cannot be replayed. */
   readonly reservedSourcePrefix: string
   /** Publishes the event for the next run of the replay's lane, which starts or continues the replay. */
@@ -81,6 +83,14 @@ export class Replays {
     const wanted = this.#toStoreFilter(filter)
     const store = await this.#deps.store()
     return countReplayedEvents(store, wanted, filter.event)
+  }
+
+  /** `plan` returns what a replay would do, from a sample of the newest matching events. */
+  async plan(filter: ReplayFilter, into?: ReplayOptions['into']): Promise<ReplayPlan> {
+    const wanted = this.#toStoreFilter(filter)
+    const flows = this.#targetFlows(into).flatMap((name) => this.#deps.flows.get(name) ?? [])
+    const store = await this.#deps.store()
+    return planReplay({ store, clock: this.#deps.clock, filter: wanted, event: filter.event, flows })
   }
 
   /** `start` returns once the replay is stored. The events are placed in the background. */
@@ -329,8 +339,9 @@ function parseRate({ rate = DEFAULT_RATE, per = '1s' }: ReplayOptions): Pick<Rep
 }
 
 function parseReplayId(id: string = randomUUID()): string {
-  // The path GET /v1/replays/count is not a replay.
-  if (id === 'count') throw invalid('id must not be "count", which is a path of the API. Choose another id.')
+  // These paths of the API are not replays.
+  if (id === 'count' || id === 'plan')
+    throw invalid(`id must not be "${id}", which is a path of the API. Choose another id.`)
   if (typeof id === 'string' && id !== '' && id.length <= ID_LENGTH_MAX && id.isWellFormed()) return id
   throw invalid(`id must be a string of 1 to ${ID_LENGTH_MAX} characters.`)
 }

@@ -86,6 +86,43 @@ export const replays: readonly ApiRoute[] = withTag('replays', [
   }),
   route({
     method: 'GET',
+    path: '/v1/replays/plan',
+    name: 'planReplay',
+    summary:
+      'Returns what a replay with this filter would do: how many events it reads, and what each flow makes of a sample.',
+    query: FILTER.extend({
+      into: z
+        .string()
+        .min(1)
+        .max(8_192)
+        .transform((text) => text.split(','))
+        .exactOptional()
+        .meta({ description: 'The flows that get the events, separated by commas. Default: all flows.' }),
+    }),
+    response: z.strictObject({
+      count: z.int(),
+      exact: z.boolean().meta({ description: 'False if there are more events than were counted.' }),
+      bytes: z.int().meta({ description: 'The size of the bodies, scaled from the sample.' }),
+      oldest: timestamp.optional(),
+      newest: timestamp.optional(),
+      flows: z
+        .array(
+          z.strictObject({
+            flow: z.string(),
+            placed: z.int(),
+            skipped: z.int().meta({ description: 'Events in which the flow finds no key.' }),
+            unwanted: z.int(),
+            failed: z.int(),
+            lanes: z.int().meta({ description: 'The lanes of the sampled events.' }),
+            sampled: z.int(),
+          }),
+        )
+        .meta({ description: 'Scaled from the newest 500 events, or 4 MB of them.' }),
+    }),
+    handle: (app, { query: { into: flows, ...filter } }) => app.admin.replays.plan(filter, flows),
+  }),
+  route({
+    method: 'GET',
     path: '/v1/replays/{id}',
     name: 'showReplay',
     summary: 'Returns the progress of a replay.',
