@@ -3,7 +3,7 @@ import type { Millis } from '../clock.ts'
 import type { Endpoints } from '../deliver/endpoints.ts'
 import type { Flow } from '../model/flow.ts'
 import type { LaneId } from '../model/identity.ts'
-import { isHeldBack, type Lane } from '../model/lane.ts'
+import type { Lane } from '../model/lane.ts'
 import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { assertArguments, assertKnownOptions } from '../validate/options.ts'
@@ -31,6 +31,8 @@ export interface OperatorDependencies {
 /** What deliveries keep about lanes that operators act on. */
 interface DeliveryAdmin {
   readonly endpoints: Pick<Endpoints, 'list' | 'get' | 'deliveries'>
+  /** Returns whether the lane's live events wait until its endpoint has got its history. */
+  isHeldBack(lane: Lane): Promise<boolean>
   /** Called before a purge, because stored responses of endpoints may echo the purged events. */
   purgeAnswers(what: PurgeTarget): Promise<void>
   /** Called once per lane after dead letters were retried, because that means that the endpoint is repaired. */
@@ -219,23 +221,23 @@ export class Lanes {
     return answer
   }
 
+  /** Live events that ran now would overtake the history of their endpoint. */
+  async #assertNotHeldBack(store: Store, id: LaneId): Promise<void> {
+    const { item } = await store.get({ kind: 'lanes', id })
+    if (item === undefined || !(await this.#deps.deliveries().isHeldBack(item))) return
+    const fix = 'Wait, or cancel the replay that the endpoint names as its history.'
+    throw new SluiceError('CONFLICT', 'The events wait until their endpoint has got its history.', undefined, fix)
+  }
+
   #laneId(flow: string, key: string): LaneId {
     return resolveLaneId(this.#deps.flows, flow, key)
   }
 
   async #steer(id: LaneId, act: LaneAction): Promise<SteerResult> {
     const store = await this.#deps.store()
-    if (act.kind === 'run-now') await assertNotHeldBack(store, id)
+    if (act.kind === 'run-now') await this.#assertNotHeldBack(store, id)
     return (await store.steer({ what: 'lanes', ids: [id], act })).results[0] ?? 'missing'
   }
-}
-
-/** Live events that ran now would overtake the history of their endpoint. */
-async function assertNotHeldBack(store: Store, id: LaneId): Promise<void> {
-  const { item } = await store.get({ kind: 'lanes', id })
-  if (item === undefined || !isHeldBack(item)) return
-  const fix = 'Wait, or cancel the replay that the endpoint names as its history.'
-  throw new SluiceError('CONFLICT', 'The events wait until their endpoint has got its history.', undefined, fix)
 }
 
 function parseHoldDuration(hold: HoldOptions): Millis {

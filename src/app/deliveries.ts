@@ -32,6 +32,7 @@ import { EndpointLanes, type EndpointLanesDependencies } from './endpoint-lanes.
 import { SluiceError } from '../errors.ts'
 import { TARGET_ENDPOINT_ATTRIBUTE, type EventInput } from '../model/event.ts'
 import type { FailedAttempt, Flow } from '../model/flow.ts'
+import type { Lane } from '../model/lane.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import { createMatcher, isOperatorNews } from '../flow/globs.ts'
 import { withArgumentChecks, assertKnownOptions, invalidOption } from '../validate/options.ts'
@@ -250,6 +251,10 @@ export class Deliveries {
   async purgeAnswers(what: PurgeTarget): Promise<void> {
     const deliveries = [...this.#deliveries.keys()]
     await purgeAnswers({ store: this.#deps.store, docs: this.#docs, histories: this.#histories, deliveries }, what)
+  }
+
+  isHeldBack(lane: Lane): Promise<boolean> {
+    return this.#lanes.isHeldBack(lane)
   }
 
   async retried(lanes: readonly { readonly flow: string; readonly key: string }[]): Promise<void> {

@@ -1,12 +1,12 @@
 // `EndpointLanes` steers the lanes of an endpoint, one per delivery: it holds, releases, drops, runs and replays them.
-import type { Millis } from '../clock.ts'
+import { NEVER, type Millis } from '../clock.ts'
 import type { BreakerStore } from '../deliver/health/breaker-store.ts'
 import { holdReason } from '../deliver/delivery.ts'
 import type { EndpointDocs } from '../deliver/endpoint-docs.ts'
 import type { SteerableLanes } from '../deliver/endpoint-steering.ts'
 import type { ReplayRange } from '../deliver/endpoint-replay.ts'
 import { laneId } from '../model/identity.ts'
-import { isHeldBack, type Lane } from '../model/lane.ts'
+import type { Lane } from '../model/lane.ts'
 import type { Admin } from '../admin/admin.ts'
 import type { DeadLetter, DeadLetterFilter } from '../admin/dead-letters.ts'
 import type { Page } from '../admin/pages.ts'
@@ -55,8 +55,14 @@ export class EndpointLanes implements SteerableLanes {
     await this.#each(async (lanes, name) => {
       await lanes.unhold(name, id)
       const lane = await lanes.get(name, id)
-      if (lane !== undefined && !isHeldBack(lane)) await lanes.runNow(name, id)
+      if (lane !== undefined && !(await this.isHeldBack(lane))) await lanes.runNow(name, id)
     })
+  }
+
+  /** A window without an end may also be the delivery's own, so the endpoint decides. */
+  async isHeldBack({ flow, key, run, waiting, window }: Lane): Promise<boolean> {
+    if (run !== undefined || waiting === 0 || window !== NEVER || !this.#deps.deliveries.has(flow)) return false
+    return (await this.#deps.docs.read(key)).value?.history !== undefined
   }
 
   /** After its history, the live events of the endpoint are due. */
@@ -86,7 +92,8 @@ export class EndpointLanes implements SteerableLanes {
         for (const lane of page.items) {
           const { id, run, hold, waiting, due } = lane
           const isOpen = run === undefined && hold === undefined && waiting > 0 && due > page.now
-          if (isOpen && !isHeldBack(lane) && (await lanes.steer(id, { kind: 'run-now' })) === 'ok') triggered++
+          if (isOpen && !(await this.isHeldBack(lane)) && (await lanes.steer(id, { kind: 'run-now' })) === 'ok')
+            triggered++
         }
         cursor = page.next
       }

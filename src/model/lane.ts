@@ -194,11 +194,6 @@ function isIdleLane({ run, waiting, replays, letters, blocks }: Lane): boolean {
   return run === undefined && waiting === 0 && replays === 0 && letters === 0 && blocks === 0
 }
 
-/** `isHeldBack` returns whether live events wait without a deadline: their endpoint is sent its history first. */
-export function isHeldBack({ run, waiting, window }: Lane): boolean {
-  return run === undefined && waiting > 0 && window === NEVER
-}
-
 export function isLiveRun(run: Pick<RunState, 'state' | 'until'>, now: Millis): boolean {
   return run.state === 'running' && run.until > now
 }

@@ -124,3 +124,15 @@ it('the history of an endpoint that must prove itself begins after the proof', a
   await send(['c'])
   await expect.poll(() => received(to)).toEqual(['a', 'b', 'c'])
 })
+
+it('an operator still ends a window of a delivery that only a full batch would end', async () => {
+  const to = await subscriber()
+  const { app, endpoint, send } = await delivery({ window: { quiet: Infinity, max: Infinity, maxEvents: 10 } })
+  const { id } = await endpoint({ url: to.url })
+  await send(['a'])
+  expect(await app.admin.lanes.runNow('versions', id)).toBe('ok')
+  await expect.poll(() => received(to)).toEqual(['a'])
+  await send(['b'])
+  expect(await app.endpoints.trigger()).toEqual({ triggered: 1 })
+  await expect.poll(() => received(to)).toEqual(['a', 'b'])
+})
