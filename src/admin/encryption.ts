@@ -6,7 +6,7 @@ import { ENDPOINT_DOCS } from '../deliver/endpoint-secrets.ts'
 import { SluiceError } from '../errors.ts'
 import { REFUSED_DOCS } from '../receive/refused-docs.ts'
 import { SOURCE_SECRET_DOCS } from '../receive/source-secrets.ts'
-import { MISSING_KEY_FIX, type Keyring, type EncryptedDocs } from '../crypto/keyring.ts'
+import { missingKey, type Keyring, type EncryptedDocs } from '../crypto/keyring.ts'
 import type { Doc, Store } from '../store/contract/index.ts'
 
 export interface EncryptionState {
@@ -69,7 +69,7 @@ export class Encryption {
   /** `rotate` processes one page, from `after` on. The last page has no `next`. */
   async rotate({ after, by = '' }: { readonly after?: string; readonly by?: string } = {}): Promise<RotationPage> {
     const { keyring } = this.#deps
-    if (!keyring.hasKey) throw new SluiceError('CONFLICT', `There is no encryption key: ${MISSING_KEY_FIX}.`)
+    if (!keyring.hasKey) throw missingKey('CONFLICT', 'for a rotation')
     const cursor = after === undefined ? FIRST_CURSOR : parseCursor(after)
     const store = await this.#deps.store()
     for (let tries = 0; tries < MAX_WRITE_TRIES; tries++) {
@@ -131,5 +131,8 @@ async function readPage(store: Store, { at, after }: RotationCursor): Promise<Do
 function parseCursor(text: string): RotationCursor {
   const [, at = '', after = ''] = /^(\d):(.*)$/su.exec(text) ?? []
   if (at !== '' && Number(at) < ENCRYPTED_KINDS.length) return { at: Number(at), after }
-  throw new SluiceError('REQUEST_INVALID', 'after must be the next of an earlier page.')
+  throw new SluiceError(
+    'REQUEST_INVALID',
+    'after must be the value of `next` in the page before. Omit it for the first page.',
+  )
 }

@@ -36,7 +36,7 @@ export async function countByTime(
 ): Promise<EventHistogram> {
   const ms = parseDuration(step, 'events.step')
   if (ms < DAY / MAX_STEPS || ms > DAY || ms % (10 * MINUTE) !== 0)
-    throw invalidOption(`events.step must be whole multiples of 10m, up to 24h; got ${JSON.stringify(step)}.`)
+    throw invalidOption(`events.step must be a whole multiple of 10m, up to 24h; got ${JSON.stringify(step)}.`)
   const store = await deps.store()
   const { now } = await store.readDocs({ kind: 'flow', ids: [], after: '', n: 1 })
   const from = floorTo(now - DAY, ms)

@@ -66,10 +66,14 @@ export class Keys {
   async create(options: NewApiKeyOptions): Promise<NewApiKey> {
     const { name, role, tenant, by = '' } = options
     if (typeof name !== 'string' || !NAME.test(name)) {
-      throw invalid('name must have 1 to 100 letters, digits, spaces and . @ _ -, and start with a letter or digit.')
+      throw invalid(
+        'name must have 1 to 100 letters, digits, spaces and . @ _ -, and start with a letter, a digit or _.',
+      )
     }
     if (name.toLowerCase() === LOOPBACK_ACTOR)
-      throw invalid(`name must not be ${name}, which is a local caller without a key. Choose another name.`)
+      throw invalid(
+        `name must not be ${name}, which names local callers without a key in the audit log. Choose another name.`,
+      )
     if (!ROLES.has(role))
       throw invalid(`role must be 'read', 'publish', 'register' or 'operate'; got ${JSON.stringify(role)}.`)
     assertKeyTenant(role, tenant)
@@ -88,9 +92,9 @@ export class Keys {
     const secret = `${PREFIX}_${id}_${random}`
     const { now } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
     const facts = { name, role, ...(tenant !== undefined && { tenant }), created: now, by }
-    const kept: StoredApiKey = { ...facts, hash: hashKey(secret) }
+    const stored: StoredApiKey = { ...facts, hash: hashKey(secret) }
     const writes = [
-      { kind: KIND, id, ifRev: 0, body: Buffer.from(JSON.stringify(kept)) },
+      { kind: KIND, id, ifRev: 0, body: Buffer.from(JSON.stringify(stored)) },
       { kind: NAME_KIND, id: name, ifRev: 0, body: Buffer.from(id) },
       ...(role !== 'operate' ? unchangedWrite(operator) : []),
     ]
@@ -100,8 +104,9 @@ export class Keys {
       this.#notifyListeners()
       return { id, ...facts, secret }
     }
+    // Write 2 is the operator key, which a concurrent call has changed. Write 1 is the name, which another key has.
     if (reply.at > 1) return this.create(options)
-    throw invalid(`the name ${JSON.stringify(name)} is taken. Choose another name.`)
+    throw invalid(`name must be new; got ${JSON.stringify(name)}, which another key has. Choose another name.`)
   }
 
   async list(): Promise<readonly ApiKey[]> {
@@ -197,7 +202,7 @@ function isOperator(doc: Doc): boolean {
   return parseApiKey(doc).role === 'operate'
 }
 
-/** Writes the document unchanged, so that one of two concurrent removals fails. */
+/** Writes the document unchanged at its revision, so that the commit fails if a concurrent call removes the document. */
 function unchangedWrite(doc: Doc | undefined): readonly DocumentWrite[] {
   return doc === undefined ? [] : [{ kind: doc.kind, id: doc.id, ifRev: doc.rev, body: doc.body }]
 }

@@ -71,7 +71,7 @@ export interface ListedLane extends LaneView {
 }
 
 export interface LanePage extends Page<ListedLane> {
-  /** With `states`, `q` or `order`: how many lanes match in each state, whatever `states` says. */
+  /** With `states`, `q` or `order`: how many lanes match in each state, also in the states that `states` excludes. */
   readonly counts?: ListedLanes['counts']
   /** Whether `counts` has all lanes. */
   readonly exact?: boolean
@@ -133,7 +133,10 @@ export class Lanes {
   async #findByKey(store: Store, { flow, key = '', tenant, states, q, order }: LaneSearchFilter): Promise<LanePage> {
     if (flow === undefined) throw new SluiceError('CONFIG_INVALID', 'lanes: key must be used together with flow.')
     if (states !== undefined || q !== undefined || order !== undefined)
-      throw new SluiceError('CONFIG_INVALID', 'lanes: key names one lane. Remove state, q and order, or key.')
+      throw new SluiceError(
+        'CONFIG_INVALID',
+        'lanes: key must be used without state, q and order, because it selects one lane. Remove key, or the others.',
+      )
     const ids = possibleLaneIds(this.#deps.flows, flow, key)
     const found = await Promise.all(ids.map((id) => store.get({ kind: 'lanes', id })))
     const lanes = found

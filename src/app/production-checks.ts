@@ -1,6 +1,6 @@
 // `assertProductionReady` checks that an app is safe in production. `sluice start` and `sluice work` call it; `sluice dev` does not.
 import { SluiceError } from '../errors.ts'
-import { MISSING_KEY_FIX } from '../crypto/keyring.ts'
+import { missingKey } from '../crypto/keyring.ts'
 
 export interface ProductionSetup {
   /** Whether the app has deliveries, whose endpoint secrets must be encrypted. */
@@ -15,15 +15,12 @@ export interface ProductionSetup {
 /** `forced` contains the checks that the operator switched off by an explicit option. */
 export function assertProductionReady(setUp: ProductionSetup, forced: { readonly allowLoopback: boolean }): void {
   if (setUp.hasDeliveries && !setUp.hasKey) {
-    throw new SluiceError(
-      'CONFIG_INVALID',
-      `there is a delivery but no encryption key for the secrets of its endpoints: ${MISSING_KEY_FIX}.`,
-    )
+    throw missingKey('CONFIG_INVALID', 'for an app with a delivery, because the secrets of endpoints are encrypted')
   }
   if (setUp.allowLoopback && !forced.allowLoopback) {
     throw new SluiceError(
       'CONFIG_INVALID',
-      'delivery.allowLoopback is for development: anyone who may register an endpoint could reach the services on this machine. Omit it, or pass --allow-loopback.',
+      'delivery.allowLoopback must be false in production; got true. Anyone who may register an endpoint could reach the services on this machine. Omit it, or pass --allow-loopback.',
     )
   }
 }

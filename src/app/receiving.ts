@@ -22,7 +22,7 @@ import { RefusedRequests } from '../receive/refused-requests.ts'
 import type { Source } from '../receive/source.ts'
 import { SourceSecrets } from '../receive/source-secrets.ts'
 import { Readiness } from './readiness.ts'
-import { MISSING_KEY_FIX, type Keyring } from '../crypto/keyring.ts'
+import { missingKey, type Keyring } from '../crypto/keyring.ts'
 import type { Store } from '../store/contract/index.ts'
 
 export interface ReceivingDependencies {
@@ -110,12 +110,9 @@ export class Receiving {
         `source ${JSON.stringify(name)}: source ${taken.name} already uses its name or the path ${declared.path}. Rename one.`,
       )
     }
-    const reason = source.secrets === 'by-handshake' ? 'its secret arrives by handshake' : 'it has encrypt'
+    const reason = source.secrets === 'by-handshake' ? 'its secret arrives by handshake' : 'its option encrypt is set'
     if ((source.secrets === 'by-handshake' || declared.encrypt) && !this.#deps.keyring.hasKey) {
-      throw new SluiceError(
-        'CONFIG_INVALID',
-        `source ${JSON.stringify(name)}: ${reason}, which needs an encryption key; ${MISSING_KEY_FIX}.`,
-      )
+      throw missingKey('CONFIG_INVALID', `for the source ${JSON.stringify(name)}, because ${reason}`)
     }
     this.#receiver.declare(declared)
   }

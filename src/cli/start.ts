@@ -46,7 +46,7 @@ export async function startApp({
 }
 
 const NO_KEY =
-  '  the admin API has no key yet; before the start, create one with sluice keys create <name> --role=operate'
+  '  the admin API has no key yet; to create one, run sluice keys create <name> --role=operate before sluice start'
 
 /** During development, shows why no flow took an event, at every log level. */
 function printUntaken(app: Sluice, say: StartOptions['print']): void {

@@ -13,7 +13,12 @@ const HEADER_LENGTH = 1 + NAME_LENGTH + NONCE_LENGTH + TAG_LENGTH
 
 /** The variable that contains the keys, newest first and separated by commas, if the app has no `encryptionKey`. */
 export const ENCRYPTION_KEY_VARIABLE: string = 'SLUICE_ENCRYPTION_KEY'
-export const MISSING_KEY_FIX: string = `set ${ENCRYPTION_KEY_VARIABLE} to 32 random bytes as base64 (openssl rand -base64 32), or pass encryptionKey to new Sluice`
+const MISSING_KEY_FIX: string = `Set ${ENCRYPTION_KEY_VARIABLE} to 32 random bytes as base64 (openssl rand -base64 32), or pass encryptionKey to new Sluice.`
+
+/** `missingKey` is the error for an app without a key. `purpose` says what needs the key, e.g. `to rotate it`. */
+export function missingKey(code: 'CONFIG_INVALID' | 'CONFLICT', purpose: string): SluiceError {
+  return new SluiceError(code, `encryptionKey must be set ${purpose}; got nothing.`, undefined, MISSING_KEY_FIX)
+}
 
 /** `EncryptedDocs` describes one kind of documents that are encrypted or contain encrypted parts. */
 export interface EncryptedDocs {
@@ -102,7 +107,7 @@ export class Keyring {
 
   #encryptWithNonce(bytes: Uint8Array, purpose: string, nonceFor: (key: NamedKey) => Buffer): Buffer {
     const [newest] = this.#keys
-    if (newest === undefined) throw new SluiceError('CONFIG_INVALID', `encryptionKey is missing: ${MISSING_KEY_FIX}.`)
+    if (newest === undefined) throw missingKey('CONFIG_INVALID', 'to encrypt anything')
     const nonce = nonceFor(newest)
     const cipher = createCipheriv(CIPHER, newest.key, nonce, { authTagLength: TAG_LENGTH })
     cipher.setAAD(Buffer.from(purpose))
@@ -111,7 +116,10 @@ export class Keyring {
   }
 }
 
-/** `looksEncrypted` is almost never true for other bytes, because no text starts with the version byte. */
+/**
+ * `looksEncrypted` returns whether the bytes have the layout of `encrypt`. Other bytes almost never have it, because no text
+ * starts with the version byte.
+ */
 export function looksEncrypted(bytes: Uint8Array): boolean {
   return bytes[0] === VERSION && bytes.length >= HEADER_LENGTH
 }
@@ -121,7 +129,9 @@ function parseKey(text: string): NamedKey {
   if (key.length !== KEY_LENGTH) {
     throw new SluiceError(
       'CONFIG_INVALID',
-      `encryptionKey must be 32 random bytes as base64 (44 characters); got ${key.length} bytes. Create one with: openssl rand -base64 32`,
+      `encryptionKey must be 32 random bytes as base64 (44 characters); got ${key.length} bytes.`,
+      undefined,
+      'Create a key with openssl rand -base64 32, and copy all of it.',
     )
   }
   return { key, name: createHash('sha256').update(key).digest().subarray(0, NAME_LENGTH) }
@@ -133,10 +143,14 @@ export function parseEncryptionKeys(
 ): readonly string[] {
   const list: readonly unknown[] = Array.isArray(given) ? given : [given]
   if (given !== undefined && !list.every((key) => typeof key === 'string')) {
-    throw new SluiceError('CONFIG_INVALID', `encryptionKey must be a string or a list of strings: ${MISSING_KEY_FIX}.`)
+    // The message must not contain the value, which may be most of a key.
+    const got = Array.isArray(given) ? 'a list with another value' : `a value of type ${typeof given}`
+    const what = `encryptionKey must be a string or a list of strings; got ${got}.`
+    throw new SluiceError('CONFIG_INVALID', what, undefined, MISSING_KEY_FIX)
   }
   if (Array.isArray(given) && given.length === 0) {
-    throw new SluiceError('CONFIG_INVALID', `encryptionKey must not be an empty list: ${MISSING_KEY_FIX}, or omit it.`)
+    const what = 'encryptionKey must be a string or a list of strings; got an empty list.'
+    throw new SluiceError('CONFIG_INVALID', what, undefined, `${MISSING_KEY_FIX} Omit it if nothing is encrypted.`)
   }
   // A given string may also contain several keys, e.g. when it was read from a variable.
   if (given !== undefined) return [given].flat().flatMap((keys) => keys.split(','))

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { Keyring } from '../crypto/keyring.ts'
+import { missingKey, type Keyring } from '../crypto/keyring.ts'
 import type { Store } from '../store/contract/index.ts'
 import type { BreakerStore } from './health/breaker-store.ts'
 import { CLOSED } from './health/breaker.ts'
@@ -98,10 +98,7 @@ export class Endpoints {
     const { keyring, settings, docs, subscriptions, defaults, backlog } = this.#deps
     const active = given?.active ?? true
     if (!keyring.hasKey)
-      throw new SluiceError(
-        'CONFLICT',
-        'Secrets are stored encrypted, and the app has no encryption key. Set encryptionKey first.',
-      )
+      throw missingKey('CONFLICT', 'before an endpoint is registered, because its secret is stored encrypted')
     const secret = given?.secret ?? newSecret()
     const fields = parseEndpointFields(given, [secret], settings.rules, defaults())
     const from = parseHistoryStart(given.from ?? defaults().from)

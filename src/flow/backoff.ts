@@ -63,7 +63,9 @@ function parseList(delays: readonly Duration[], flow: string): readonly Millis[]
 function parseFinite(delay: Duration, option: string): Millis {
   const parsed = parseDuration(delay, option)
   if (parsed < Infinity) return parsed
-  throw invalidOption(`${option} must be finite. Omit it: the run is then dead after the attempts before it.`)
+  throw invalidOption(
+    `${option} must be finite; got Infinity. Remove this delay: the run then becomes a dead letter after the attempt before it.`,
+  )
 }
 
 /** Returns the longer one of the delay and the requested delay. */

@@ -119,7 +119,9 @@ function parseQuiet(options: WindowOptions, flow: string): Range {
   const from = parseDuration(quiet.from, `${flow}.quiet.from`)
   const to = parseDuration(quiet.to, `${flow}.quiet.to`)
   if (from > 0 && from <= to) return { from, to }
-  throw invalidOption(`${flow}.quiet must rise from a value above 0; got ${from} ms to ${to} ms.`)
+  throw invalidOption(
+    `${flow}.quiet must have a from above 0, and a to that is at least as long; got from ${from} ms to ${to} ms.`,
+  )
 }
 
 function parseMax({ every, max }: WindowOptions, quiet: Range, flow: string): Millis {

@@ -5,7 +5,13 @@ import { messageOf } from '../errors.ts'
 import { DEFAULTS } from '../defaults.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { BODY_BYTES_MAX } from '../model/event.ts'
-import { assertKnownOptions, assertWholeNumber, invalidOption } from '../validate/options.ts'
+import {
+  assertKnownOptions,
+  assertWholeNumber,
+  describeKind,
+  describeTexts,
+  invalidOption,
+} from '../validate/options.ts'
 import type { Source, SourceResponse } from './source.ts'
 
 export interface SourceOptions {
@@ -76,7 +82,9 @@ export function createDeclaredSource(name: string, source: Source, options: Sour
   if (source.verify !== 'none' && typeof source.verify !== 'function')
     refuse("verify must be a function, or 'none' to accept every request.")
   if (source.verify !== 'none' && source.secrets !== 'by-handshake' && !areUsableSecrets(source.secrets)) {
-    refuse("its secret must not be empty. Pass a secret, or set verify: 'none'.")
+    refuse(
+      `secrets must be a list of non-empty texts; got ${describeSecrets(source.secrets)}. Pass a secret, or set verify: 'none'.`,
+    )
   }
   const fault = responseFault(source.answer)
   if (fault !== undefined) refuse(`answer: ${fault}`)
@@ -133,6 +141,10 @@ export function createDeclaredSource(name: string, source: Source, options: Sour
 function areSuffixes(suffixes: unknown): boolean {
   if (!Array.isArray(suffixes) || suffixes.length === 0) return false
   return suffixes.every((one: unknown) => typeof one === 'string' && /^[^\s?#*/]+(?:\/[^\s?#*/]+)*$/.test(one))
+}
+
+function describeSecrets(secrets: unknown): string {
+  return Array.isArray(secrets) ? describeTexts(secrets) : describeKind(secrets)
 }
 
 /** `areUsableSecrets` rejects an empty secret: with it, anybody can sign. */

@@ -151,6 +151,6 @@ function assertSendable(
 ): readonly string[] {
   if (secrets.every((secret) => pattern.test(secret))) return secrets
   const why =
-    'must be ASCII without leading or trailing space (a bearer token: without any space), because headers change the rest.'
-  throw invalidOption(`${scheme}: ${option} ${why}`)
+    'must be ASCII without leading or trailing space (a bearer token: without any space), because headers change other text'
+  throw invalidOption(`${scheme}: ${option} ${why}; got such text. Set another secret here and at the sender.`)
 }

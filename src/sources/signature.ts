@@ -5,7 +5,7 @@ import type { Millis } from '../clock.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { traceMissingHeader, traceSignature, traceSignedTime } from '../receive/autopsy.ts'
 import type { ReceivedRequest, Refusal, SignedRequest, SignOptions, VerifyContext } from '../receive/source.ts'
-import { invalidOption } from '../validate/options.ts'
+import { describeTexts, invalidOption } from '../validate/options.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -172,7 +172,8 @@ export function parseSecrets(scheme: string, secret: unknown, option = 'secret')
   const isGood = list.length > 0 && list.every((one) => typeof one === 'string' && one.trim() !== '')
   if (isGood) return list as readonly string[]
   const hint = 'Pass the one that the sender has, or a list during a rotation.'
-  throw invalidOption(`${scheme}: ${option} must not be empty. ${hint}`)
+  const rule = 'must be non-empty text, or a list of non-empty texts'
+  throw invalidOption(`${scheme}: ${option} ${rule}; got ${describeTexts(secret)}. ${hint}`)
 }
 
 /** `signJson` posts the given body, or the example as JSON, with the headers that `sign` returns for it. */

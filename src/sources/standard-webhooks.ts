@@ -122,8 +122,8 @@ function parseKey(secret: string): Uint8Array | KeyObject | undefined {
 
 function invalidKey(secret: string): SluiceError {
   const why = secret.startsWith('whsk_')
-    ? 'a secret begins with whsk_, which is the private key of the sender. Pass its public key, whpk_….'
-    : 'a secret must be base64 after whsec_ or whpk_. Copy it completely, as the sender shows it.'
+    ? 'secret must be a public key (whpk_…); got the private key of the sender (whsk_…). Pass its public key.'
+    : 'secret must be base64 after whsec_ or whpk_; got other text. Copy it completely, as the sender shows it.'
   return invalidOption(`${SCHEME}: ${why}`)
 }
 

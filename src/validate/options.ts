@@ -104,6 +104,14 @@ function isWordList(shape: Shape): shape is readonly string[] {
   return Array.isArray(shape)
 }
 
+/** `describeTexts` describes a value that is not non-empty text or a list of it, without its content. */
+export function describeTexts(value: unknown): string {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value]
+  if (list.length === 0) return 'an empty list'
+  const wrong = list.filter((one) => typeof one !== 'string')
+  return wrong.length === 0 ? 'empty text' : describeKind(wrong[0])
+}
+
 /** `describeKind` describes a value without its content, which may be a secret passed in the wrong place. */
 export function describeKind(value: unknown): string {
   if (value === undefined) return 'nothing'

@@ -32,7 +32,9 @@ describe('sluice start', () => {
   test('does not start with a delivery but without an encryption key, and says how to set one', async () => {
     const ran = await run(folderWith(PLAIN), ['start', '--port=0'])
     expect(ran.code).toBe(1)
-    expect(ran.stderr).toMatch(/CONFIG_INVALID: there is a delivery.*SLUICE_ENCRYPTION_KEY.*openssl rand -base64 32/)
+    expect(ran.stderr).toMatch(
+      /CONFIG_INVALID: encryptionKey must be set .*delivery.*SLUICE_ENCRYPTION_KEY.*openssl rand -base64 32/,
+    )
   })
 
   test('starts with one key, and with several', async () => {
@@ -75,7 +77,7 @@ describe('sluice start', () => {
     })
     expect(await run(folder, ['work', '--once', '--allow-loopback'])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/CONFIG_INVALID.*encryption key/),
+      stderr: expect.stringMatching(/CONFIG_INVALID.*encryptionKey/),
     })
     expect((await run(folder, ['work', '--once', '--allow-loopback'], keys(OLD))).code).toBe(0)
   })

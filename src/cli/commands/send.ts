@@ -129,7 +129,8 @@ function printSummary({ output: out }: CommandContext, { byStatus, byKind, notes
   if (out.asJson) return out.printJson({ ...Object.fromEntries(byStatus), events: Object.fromEntries(byKind), notes })
   for (const [status, n] of byStatus) out.print(`${status}: ${formatCount(n, 'request')}`)
   for (const [kind, n] of byKind) out.print(`${escapeText(kind)}: ${formatCount(n, 'event')}`)
-  if (byKind.has('duplicate')) out.print('A duplicate has the id of an event that is stored: pass other --data.')
+  if (byKind.has('duplicate'))
+    out.print('A duplicate has the id of a stored event. Pass other --data to send a new event.')
   for (const note of notes) out.print(`last request: ${escapeText(note)}`)
 }
 

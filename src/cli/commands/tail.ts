@@ -93,7 +93,7 @@ async function printEvents(context: CommandContext, response: Response, before: 
 
 function printEvent({ output: out, args: given }: CommandContext, { event, data }: ServerEvent): void {
   if (event === 'begun') return out.printVerbose('Watching.')
-  if (event === 'skipped') return out.note('Some changes were skipped.')
+  if (event === 'skipped') return out.note('Some changes were skipped, because too many came at once.')
   const change = JSON.parse(data) as Change
   const flow = given.text('flow')
   if (flow !== undefined && change.flow !== flow) return
