@@ -17,7 +17,7 @@ export async function startSubscribers(app: Sluice, clock: Clock): Promise<Subsc
     },
     'Broken subscriber': () => new Response('the database is down', { status: 500 }),
   }
-  // On a kept store, the subscribers of the last start are still there, at addresses that nobody serves.
+  // On a kept store, the subscribers of the last start are still there, at addresses where no server listens any more.
   for (const { id, name } of await app.endpoints.list()) if (name in answers) await app.endpoints.delete(id)
   const servers: Served[] = []
   for (const [name, answer] of Object.entries(answers)) {

@@ -126,7 +126,7 @@ export function build({ store, env, options, url, clock, watch }: Surroundings):
     },
   })
 
-  // A run that failed for good is an event as well, stored in the commit that makes it dead.
+  // A run that failed permanently results in an event too, stored in the commit that makes it a dead letter.
   app.flow('fallback', {
     on: runDead,
     key: ({ data: { flow, deadLetter } }) => (ANSWERING.has(flow) ? deadLetter : undefined),

@@ -1,4 +1,4 @@
-// `wrongClock` is a clock that is off by up to an hour, differently in each process. What the app promises must not depend on clocks.
+// `wrongClock` is a clock that is off by up to an hour, differently in each process. The guarantees of the app must not depend on clocks.
 import { hash } from 'node:crypto'
 import type { Clock } from 'sluice'
 

@@ -55,7 +55,7 @@ export async function searchEvents(call: EventSearchCall): Promise<EventSearchRe
     items.push(...found)
     events += looked
     from = page.items[looked - 1]?.arrived ?? from
-    // A page that was not looked at to its end continues behind the last event.
+    // If the search stopped inside the page, it continues behind the last event that it looked at.
     cursor = looked === page.items.length ? page.next : await findCursor(call, cursor, looked)
     if (page.items.length === 0) break
   }
@@ -79,7 +79,7 @@ interface SearchedPage {
 async function searchPage(
   call: EventSearchCall,
   events: readonly EventRecord[],
-  most: number,
+  maxFound: number,
   budget: { bytes: number },
 ): Promise<SearchedPage> {
   const text = call.text.toLowerCase()
@@ -88,13 +88,13 @@ async function searchPage(
   const found: [EventRecord, EventMatch][] = []
   for (const [at, event] of events.entries()) {
     const body = bodies.get(at)
-    // The bytes of the call are used up here. At least one event is looked at, so that the search goes on.
+    // The byte budget of the call is used up. The first event is always searched, so that every call makes progress.
     if (body === 'unread' && at > 0) return { found, looked: at }
     const isInBody = body instanceof Uint8Array && decodeText(body).toLowerCase().includes(text)
     const match = matches[at] ?? (isInBody ? 'payload' : undefined)
     if (match === undefined) continue
     found.push([event, match])
-    if (found.length === most) return { found, looked: at + 1 }
+    if (found.length === maxFound) return { found, looked: at + 1 }
   }
   return { found, looked: events.length }
 }
@@ -106,7 +106,10 @@ function matchFields(event: EventRecord, text: string, lanes: ReadonlySet<LaneId
 
 const FIELDS = ['id', 'type', 'source', 'tenant', 'subject'] as const
 
-/** Reads the bodies of the events that no field matched, as far as the budget goes. */
+/**
+ * Reads the bodies of the events that no field matched, by their index in the page. A body beyond the budget is `unread`.
+ * A body is undefined if the event was removed meanwhile.
+ */
 async function readBodies(
   store: Store,
   events: readonly EventRecord[],

@@ -67,7 +67,7 @@ interface DeliveriesOfEvent {
   readonly event: string
 }
 
-/** `readEventDeliveries` reads the deliveries of the event's lanes. Those of an endpoint that was deleted are left out. */
+/** `readEventDeliveries` reads the deliveries of the event's lanes. It omits the deliveries of a deleted endpoint. */
 export async function readEventDeliveries(
   { endpoints, flows }: DeliveriesOfEvent,
   lanes: readonly EventLane[],

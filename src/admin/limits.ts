@@ -14,7 +14,7 @@ export interface LimitView {
   readonly name: string
   /** Whether this app declares the limit. A limit from `limit.per(key)` counts as declared with its parent. */
   readonly declared: boolean
-  /** Every pause raises it; 0 until the first use. */
+  /** Every pause or resume raises the epoch, which voids the slots that were reserved before. 0 until the first use. */
   readonly epoch: number
   /** Undefined if the limit is not paused. */
   readonly pausedUntil: Millis | undefined
@@ -24,13 +24,13 @@ export interface LimitView {
   readonly burst: number | undefined
   /** The factor by which `per` is longer since the other side sent a 429; undefined without one. */
   readonly stretch: number | undefined
-  /** The time of the last slot that is reserved or promised. Undefined if no caller waits for one. */
+  /** `lastSlot` while it is in the future, i.e. while callers wait for their slots; otherwise undefined. */
   readonly busyUntil: Millis | undefined
   /** The share of the rate that this process used over the last minute, or over `per` if that is longer. */
   readonly used: number | undefined
   /** Lanes whose run was deferred by the limit, and live runs of this process that wait for a slot. */
   readonly waiting: number
-  /** The time of the last slot that was given or promised. */
+  /** The time of the last slot that was given or promised, in the past or the future. Undefined before the first slot. */
   readonly lastSlot: Millis | undefined
   /** Why the limit is paused, if it was paused in this process. */
   readonly paused: LimitPause | undefined
@@ -59,7 +59,7 @@ export interface LimitAdminDependencies {
   readonly work: () => Promise<Pick<ExplainDependencies, 'findSlotWait'>>
 }
 
-const MAX_SLOTS = 20
+const MAX_WAITERS_SHOWN = 20
 
 export class Limits {
   readonly #deps: LimitAdminDependencies
@@ -86,7 +86,7 @@ export class Limits {
     const slots = waiters.map(({ at, flow, key, lane }) => ({ at, flow, key, lane }))
     return {
       ...this.#deps.meter.read(name),
-      slots: slots.toSorted((one, other) => one.at - other.at).slice(0, MAX_SLOTS),
+      slots: slots.toSorted((one, other) => one.at - other.at).slice(0, MAX_WAITERS_SHOWN),
     }
   }
 
@@ -139,7 +139,7 @@ export class Limits {
       : this.#toView({ name, epoch: 0, pausedUntil: 0, last: 0, stretch: 1 }, 0, 0)
   }
 
-  /** Deferred runs are known from the scan, and live runs of this process from their calls. */
+  /** Returns the lanes that wait for any limit: those with a deferred run, and those whose live run waits for a slot in this process. */
   async #findWaiters(): Promise<readonly (SlotWaiter & { readonly limit: string })[]> {
     const [{ lanes }, work] = await Promise.all([this.#deps.scan.read(), this.#deps.work()])
     return lanes.flatMap((lane) => {
@@ -187,7 +187,7 @@ const UNDECLARED_NUMBERS: { readonly [N in keyof Limit['numbers']]: undefined } 
   burst: undefined,
 }
 
-/** The text before the first slash is the name of the limit, and the rest is a key. */
+/** Splits `<limit>/<key>`, the name of a limit from `limit.per(key)`. Without a slash, there is no key. */
 function splitLimitName(name: string): { readonly own: string; readonly key: string | undefined } {
   const slash = name.indexOf('/')
   return slash < 0 ? { own: name, key: undefined } : { own: name.slice(0, slash), key: name.slice(slash + 1) }

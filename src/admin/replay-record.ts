@@ -11,9 +11,9 @@ export interface ReplayRecord {
   readonly into: readonly string[]
   /** Only into the lanes of this endpoint. */
   readonly endpoint?: string
-  /** The events go before the live events of the endpoint, and it gets none of them twice. */
+  /** The replay is the history of a new endpoint: its events go before the live events, and the endpoint gets none of them twice. */
   readonly isHistory?: boolean
-  /** All events of the history are placed, and not all are sent. */
+  /** Only for a history: all events are placed, and the replay waits until they are sent. */
   readonly isPlaced?: boolean
   readonly rate: number
   readonly per: Millis

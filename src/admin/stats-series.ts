@@ -17,7 +17,7 @@ export interface StatsPoint {
   /** Attempts that ended, and those of them that failed. By source and type, these and `lateMs` are missing. */
   readonly runs?: number
   readonly failedRuns?: number
-  /** How late the latest run of the step began; undefined if none began. */
+  /** The longest delay in the step between the deadline of a lane and the start of its run; undefined if no run began. */
   readonly lateMs?: Millis
   readonly meanMs: Millis | undefined
   readonly p95Ms: Millis | undefined

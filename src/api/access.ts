@@ -242,7 +242,7 @@ export function readSessionCookie({ headers }: RequestHead): string | undefined 
 function refuseCrossSite({ headers }: RequestHead): void {
   const site = headers['sec-fetch-site']
   const { origin } = headers
-  // A proxy may change the host. What the browser itself says about the page counts more than the names.
+  // A proxy may change the host header, so `sec-fetch-site`, which the browser sets, has precedence over a comparison of hosts.
   const isForeign =
     site === undefined ? origin !== undefined && !isHostOf(origin, headers) : site !== 'same-origin' && site !== 'none'
   if (isForeign) throw new SluiceError('CROSS_SITE', 'The call was made by a page of another origin.')

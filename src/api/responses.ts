@@ -18,14 +18,14 @@ export function jsonResponse(status: number, value: unknown): SourceResponse {
 
 export function problemResponse(error: unknown): SourceResponse {
   const { code, status, fix, detail } = toApiFailure(error)
-  const later =
+  const retryAfterSeconds =
     error instanceof TooManyRequestsError ? String(Math.max(1, Math.ceil(error.retryAfter / 1_000))) : undefined
   return {
     status,
     headers: {
       'content-type': 'application/problem+json',
       ...SECURITY_HEADERS,
-      ...(later !== undefined && { 'retry-after': later }),
+      ...(retryAfterSeconds !== undefined && { 'retry-after': retryAfterSeconds }),
       ...(error instanceof MethodNotAllowedError && { allow: error.allow }),
       ...(status === 401 && { 'www-authenticate': 'Bearer' }),
     },
@@ -35,7 +35,7 @@ export function problemResponse(error: unknown): SourceResponse {
 
 export type ApiFailure = Pick<SluiceError, 'code' | 'status' | 'fix'> & { readonly detail: string }
 
-/** A wrong option of a function is, over HTTP, a wrong request. */
+/** `toApiFailure` reports CONFIG_INVALID as REQUEST_INVALID: over HTTP, the wrong option came with the request. */
 export function toApiFailure(error: unknown): ApiFailure {
   const failure =
     error instanceof SluiceError ? error : new SluiceError('API_FAILED', 'The call failed inside the server.', error)

@@ -61,7 +61,8 @@ interface RouteDeclaration<P extends z.ZodType, Q extends z.ZodType, B extends z
   readonly body?: B
   readonly response: A
   /**
-   * The text for the audit log, e.g. `pause the flow f`. `in its commit` means that the action writes its own entry.
+   * The text for the audit log, e.g. `pause the flow f`. `in its commit` means that the store writes
+   * the entry in the commit of the action itself, so the route adds none.
    * Every route but GET has one, and needs the role `operate`.
    */
   readonly auditText?: ((input: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => string) | 'in its commit'

@@ -9,7 +9,7 @@ const MODULE_SYNTAX =
   /^\s*(?:import\s*(?:[\w{*'"])|export\s+(?:default|const|let|function|class|async|type|interface|\{|\*))/m
 const EITHER_FORMAT = /\.[jt]s$/
 
-/** `loadAsModules` loads the project's own .ts and .js files that use module syntax as modules, whatever package.json says. */
+/** `loadAsModules` loads the project's own .ts and .js files that use module syntax as modules, regardless of the `type` in package.json. */
 export function loadAsModules(): void {
   registerHooks({
     load: (url, context, nextLoad) => {

@@ -15,7 +15,7 @@ export interface DeliveryProgress {
   readonly sent: string
 }
 
-/** `toEnding` ends a run. With one POST for each event, those that were delivered are done, whatever happens to the rest. */
+/** `toEnding` ends a run. With one POST for each event, the delivered events are done even if the run fails later. */
 export function toEnding(report: DeliveryReport, events: readonly FlowEvent[], isLast: boolean): Ending {
   const { result, rest, tried } = report
   const delivered = events.length - rest.length

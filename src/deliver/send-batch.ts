@@ -52,7 +52,7 @@ export interface BatchToSend {
 
 /** `EventMessage` is one POST with events of a batch. */
 export interface EventMessage extends Omit<MessageToSend, 'signal'> {
-  /** As they were stored, whatever a transformation made of them. */
+  /** The events as they were stored, before any transformation. */
   readonly events: readonly FlowEvent[]
 }
 

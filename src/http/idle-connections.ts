@@ -52,8 +52,8 @@ export class IdleConnections {
     return false
   }
 
-  /** `closeSlowest` closes the connection whose body has been arriving for longest, of those that match. It returns
-      false if there is none. */
+  /** `closeSlowest` closes the matching connection whose body has been arriving for longest. It returns false if no
+      connection matches. */
   closeSlowest(matches: (socket: Socket) => boolean): boolean {
     for (const [socket, request] of this.#receiving) {
       if (socket.destroyed || request.complete || !matches(socket)) continue

@@ -28,7 +28,7 @@ export function createDeadLetterAlertTask({
 }: DeadLetterAlertDependencies): MaintenanceTask | undefined {
   if (flows.length === 0) return undefined
   const raised = new Set<string>()
-  /** Whether the dead letter is one of these, so that its events are read once. */
+  /** By dead letter: whether it raises the alert. The cache lets the task read the events of each dead letter only once. */
   let known = new Map<string, boolean>()
   return {
     name: DEAD_LETTER_ALERTS,

@@ -18,7 +18,7 @@ export class MaintenanceScheduler {
   readonly #failing = new Set<string>()
   readonly #timers = new Map<string, () => void>()
   readonly #active = new Set<Promise<void>>()
-  /** Tasks that were asked to run while they ran. What they should find may be newer than what they have read. */
+  /** Tasks that were requested while they ran. Each runs again, because the request may be about data newer than what it has read. */
   readonly #requested = new Set<string>()
   #stopped = false
 

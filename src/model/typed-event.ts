@@ -1,4 +1,4 @@
-// `TypedEvent` gives the data of an event type a TypeScript type. `defineEvent` makes one; this file is what the stages know of it.
+// `TypedEvent` gives the data of an event type a TypeScript type. `defineEvent` creates it; this file has the parts that the stages need.
 
 /** `TypedEvent` is what `on` takes: a type of events, and the type of their data. */
 export interface TypedEvent<Data = unknown, Type extends string = string> {

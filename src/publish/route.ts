@@ -180,7 +180,10 @@ function describeKind(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-/** `assertSourceNotReserved` rejects the engine's own sources. Such an event would reach only internal flows, or could raise alerts. */
+/**
+ * `assertSourceNotReserved` rejects the engine's own sources. An event of the app with such a source would reach only internal
+ * flows, or could raise alerts.
+ */
 export function assertSourceNotReserved(events: readonly EventInput[]): void {
   const ours = events.find(
     (one) => typeof one?.source === 'string' && (isReservedSource(one) || one.source === ENGINE_SOURCE),

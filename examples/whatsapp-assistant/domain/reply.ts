@@ -26,7 +26,7 @@ export function answerableUntil(messages: readonly Message[]): number {
   return Math.max(...messages.map(({ at }) => at)) + ANSWERABLE_MS
 }
 
-/** Returns the fallback for the events of a dead letter, or why there is none. */
+/** Returns the fallback for the events of a dead letter, or the reason why the person gets no fallback. */
 export function fallbackFor(events: readonly FlowEvent[], now: number): Reply | string {
   if (lateFailureOf(events)?.remedy === 'none') return 'No free text reaches the person.'
   const failed = events.find(({ type }) => type === 'chat.reply' || type === 'chat.sent')?.data as Reply | undefined

@@ -1,4 +1,4 @@
-// One answer to each message, whatever happens: cancelled answers, failures, crashes, and answers that come too late.
+// Checks that each message gets one answer despite cancelled answers, failures, crashes, and answers that come too late.
 import type { Scenario } from '../../kit/example.ts'
 import type { World } from '../world.ts'
 import { Chat } from './chat.ts'

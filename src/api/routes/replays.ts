@@ -52,9 +52,9 @@ export const replay: z.ZodType = z.strictObject({
   error: z.string().meta({ description: 'The error of the last failure.' }),
 })
 
-/** `toReplayResponse` omits what the engine adds to every filter. */
+/** `toReplayResponse` omits `withoutSource`, with which the engine excludes its own events from every replay. */
 export function toReplayResponse(record: Replay): object {
-  const { withoutSource: _own, ...filter } = record.filter
+  const { withoutSource: _omitted, ...filter } = record.filter
   return { ...record, filter }
 }
 

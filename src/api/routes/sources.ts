@@ -1,11 +1,11 @@
-// Routes of sources: the list, and the requests they refused, so that a wrong secret is found in a minute.
+// Routes of sources: the list, the requests they refused with the reasons, and the secrets that came by handshake.
 import { z } from 'zod'
 import { listChecks } from '../../admin/source-activity.ts'
 import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
 import { timestamp, name } from '../schemas.ts'
 
-/** No source can have this name. */
-const NO_SOURCE_NAME = '-'
+/** In a path, this name selects the requests to unknown sources. No source can have it. */
+const UNKNOWN_SOURCES = '-'
 
 const REFUSED = z.strictObject({
   at: timestamp,
@@ -90,12 +90,13 @@ export const sources: readonly ApiRoute[] = withTag('sources', [
     method: 'GET',
     path: '/v1/sources/{name}/refused',
     name: 'listRefused',
-    summary: 'Lists the last requests that a source refused, newest first; for `-`, those to no source.',
+    summary:
+      'Lists the last requests that a source refused, newest first. The name `-` selects requests to unknown sources.',
     params: z.strictObject({ name }),
     response: z.strictObject({ items: z.array(REFUSED) }),
     handle: async (app, { params }) => {
-      if (params.name !== NO_SOURCE_NAME) assertSourceDeclared(app, params.name)
-      const items = await app.admin.sources.refused(params.name === NO_SOURCE_NAME ? '' : params.name)
+      if (params.name !== UNKNOWN_SOURCES) assertSourceDeclared(app, params.name)
+      const items = await app.admin.sources.refused(params.name === UNKNOWN_SOURCES ? '' : params.name)
       return { items: items.map((one) => ({ ...one, checks: listChecks(one) })) }
     },
   }),

@@ -38,7 +38,10 @@ const POINT = z.strictObject({
   failing: count.meta({ description: 'Events that failed for the first time.' }),
   runs: count.optional().meta({ description: 'Attempts that ended. Missing by source and type, like `failedRuns`.' }),
   failedRuns: count.optional(),
-  lateMs: z.number().optional().meta({ description: 'How late the latest run of the step began.' }),
+  lateMs: z
+    .number()
+    .optional()
+    .meta({ description: 'The longest delay in the step between the deadline of a lane and the start of its run.' }),
   meanMs: WINDOW_STATS.meanMs,
   p95Ms: WINDOW_STATS.p95Ms,
   waiting: count.optional().meta({ description: 'Waiting events at the end of the step, computed back from now.' }),

@@ -56,7 +56,7 @@ export class FairQueue<T> {
     owner.isRunning = false
     owner.used += ms
     const others = [...this.#owners.values()]
-    // When nothing runs or waits, nobody has to wait for anybody.
+    // When no job runs or waits, the used times no longer matter: no owner has to wait for another.
     if (others.every(({ isRunning, waiting }) => !isRunning && waiting.length === 0)) this.#owners.clear()
   }
 

@@ -118,7 +118,7 @@ function processorTime(): Millis {
   return (user + system) / 1_000
 }
 
-/** Returns the default export of the code, or why there is none. */
+/** Returns the default export of the code, or the reason why the code has no usable one. */
 async function loadFunction(vm: QuickJS, code: string): Promise<JSValueHandle | string> {
   const loading = vm.evalCode(code, FILE, EvalFlags.TYPE_MODULE)
   vm.executePendingJobs()

@@ -24,7 +24,7 @@ export interface ScriptCall {
 }
 
 export interface ScriptFailure {
-  /** `threw` covers whatever the script does wrong within its limits. */
+  /** `threw` covers every fault of the script itself that stays within its limits. */
   readonly why: 'threw' | 'time' | 'memory' | 'crashed'
   readonly message: string
   /** The line of the code, if known. */

@@ -59,7 +59,7 @@ export class ScriptThreads {
     return promise
   }
 
-  /** `close` ends all threads, whatever they do. */
+  /** `close` terminates all threads, even in the middle of a script, and rejects the waiting jobs. */
   async close(): Promise<void> {
     this.#closed = true
     for (const { reject } of this.#queue.clear()) reject(new SluiceError('APP_STOPPED', STOPPED))

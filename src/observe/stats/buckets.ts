@@ -29,7 +29,7 @@ export class Counts {
   /** Attempts that ended, and those of them that failed. Counted per flow only, like `lateMs`. */
   runs = 0
   failedRuns = 0
-  /** How late the latest run began. */
+  /** The longest delay between the deadline of a lane and the start of its run. */
   lateMs: Millis = 0
   readonly steps: Map<number, number> = new Map()
 

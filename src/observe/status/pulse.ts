@@ -1,5 +1,5 @@
 // `Pulse` counts the runs that ended in each of the last 60 seconds and the lanes that come due in each of the next 60. It follows the
-// store's feed, which has the changes of all processes, and costs nothing while nobody looks.
+// store's feed, which has the changes of all processes, and reads it only when somebody asks for the counts.
 import type { Millis } from '../../clock.ts'
 import type { FeedEntry, Store } from '../../store/contract/index.ts'
 import { INTERNAL_FLOWS } from '../stats/depth.ts'

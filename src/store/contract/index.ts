@@ -1,5 +1,5 @@
-// `Store` joins the two contracts of a store. The conformance suite defines their meaning: a store is correct exactly
-// when the suite passes.
+// `Store` is the contract of a store: `WorkStore` moves events through their lanes, and `RecordStore` serves the API and the
+// command line. The conformance suite defines the meaning: a store is correct exactly when the suite passes.
 import type { RecordStore } from './records.ts'
 import type { WorkStore } from './work.ts'
 

@@ -108,7 +108,7 @@ export class MemoryRecords implements RecordQueries {
     )
   }
 
-  /** `#findPlaced` returns the numbers of the events that are in the lane now. */
+  /** `#findPlaced` returns the numbers of the events that wait in the lane, or that its current run has. */
   #findPlaced(id: string | undefined, placed: 'waiting' | 'run'): ReadonlySet<number> {
     const { lanes, placements, deadLetters } = this.#tables
     const lane = id === undefined ? undefined : lanes.get(id)
@@ -116,6 +116,7 @@ export class MemoryRecords implements RecordQueries {
     const isOfDeadLetter = run?.letter === true
     if (isOfDeadLetter && placed === 'run') return toPlaced(deadLetters.all.get(run.id)?.placements ?? [])
     if (lane === undefined) return new Set()
+    // Rank 0 has the live events and rank 1 the replayed ones. A run has the placements of one rank, up to one position.
     const found = ([0, 1] as const).map((rank) => {
       const upto = run !== undefined && !isOfDeadLetter && run.rank === rank ? run.upto : -1
       const all = placements.findFirst(lane, rank, Infinity)
@@ -143,7 +144,7 @@ function toPlaced(placements: readonly { readonly event: number }[]): ReadonlySe
   return new Set(placements.slice(0, MAX_PLACED).map(({ event }) => event))
 }
 
-/** Returns the fields of a record that a filter can use. A filter on a missing field matches nothing. */
+/** Returns whether every field of the filter has its value in the record. A field that the record lacks matches nothing. */
 function matchesFilter(record: RecordTypes[RecordKind], filter: RecordFilter): boolean {
   const has = record as unknown as Record<string, unknown>
   const at = getRecordTime(has)
@@ -153,10 +154,12 @@ function matchesFilter(record: RecordTypes[RecordKind], filter: RecordFilter): b
     if (name === 'to') return at !== undefined && at < Number(wanted)
     if (name === 'withoutSource') return typeof has['source'] === 'string' && !has['source'].startsWith(String(wanted))
     if (name === 'lane' && Array.isArray(has['lanes'])) return has['lanes'].includes(wanted)
+    // Only the record of a lane has a `row`; its `lane` is its own id.
     return (name === 'lane' && has['row'] !== undefined ? has['id'] : has[name]) === wanted
   })
 }
 
+/** Returns when the event arrived, the run or dead letter ended, the audit entry was written, or the event became unrouted. */
 function getRecordTime(has: Record<string, unknown>): number | undefined {
   const at = has['arrived'] ?? has['ended'] ?? has['at'] ?? has['since']
   return typeof at === 'number' ? at : undefined

@@ -8,7 +8,7 @@ type PlacedDialect = Pick<SqlDialect, 'cells' | 'findPlacements'>
 
 const NOT_IN_RUN = { events: 0, upto: -1 }
 
-/** `findEventsInLane` returns the numbers of the first events that wait in the lane, or of those of its run. */
+/** `findEventsInLane` returns the numbers of the first events that wait in the lane, or that its run has. */
 export function* findEventsInLane(
   lane: Lane,
   placed: 'waiting' | 'run',

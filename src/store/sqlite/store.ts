@@ -119,7 +119,7 @@ function readSchemaVersion(file: string): number {
   }
 }
 
-/** A commit writes each changed page twice: larger pages are worth it, because there are half as many. */
+/** SQLite writes each changed page twice: to its log, and later to the file. A page of twice its default halves the number of pages. */
 const PAGE_BYTES = 8_192
 const CACHE_KB = 4_096
 
@@ -134,7 +134,7 @@ function configureDatabase(db: DatabaseSync, file: string): void {
   ensureWorkView(db)
 }
 
-/** Numbers are drawn from memory. The file holds an upper bound, so that no number repeats after a crash. */
+/** `draw` counts in memory. The file holds an upper bound of the numbers drawn, so that no number repeats after a crash. */
 const COUNTER_BLOCK = 10_000
 
 class SqliteTables implements Tables {
