@@ -25,8 +25,9 @@ describe('sluice tail', () => {
     await Promise.all([all.said(/(Watching)/), one.said(/(Watching)/)])
     await first.publish('late', 'ada')
     await first.publish('order', 'ada')
-    await all.said(/claimed +(does)/)
-    await all.said(/settled +(does)/)
+    await all.said(/event +shop \S+ order (→ does ada)/)
+    await all.said(/claimed +(does ada)/)
+    await all.said(/settled +(does ada)/)
     const claimed = JSON.parse(await one.said(/(\{.*"claimed".*\})/)) as unknown
     expect(claimed).toMatchObject({ kind: 'claimed', flow: 'does' })
     const told = one.text.split('\n').filter((line) => line.startsWith('{'))

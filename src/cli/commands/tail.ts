@@ -14,6 +14,11 @@ interface Change {
   readonly id: string
   readonly detail: string
   readonly note?: string
+  /** The key of the lane, for a change of one lane. */
+  readonly key?: string
+  /** The source of a new event, and the first lanes that it entered. */
+  readonly source?: string
+  readonly lanes?: readonly { readonly flow: string; readonly key?: string }[]
 }
 
 const RECONNECT_AFTER: Millis = 1_000
@@ -98,10 +103,14 @@ function printEvent({ output: out, args: given }: CommandContext, { event, data 
   const flow = given.text('flow')
   if (flow !== undefined && change.flow !== flow) return
   if (out.asJson) return out.printJson(change)
-  const what = `${out.paint('bold', change.kind.padEnd(8))} ${escapeText(change.flow)} ${escapeText(change.id)}`
+  const { kind, key, source, lanes = [] } = change
+  const names = [change.flow || source, key, change.id].filter((name) => name !== undefined && name !== '')
+  const what = `${out.paint('bold', kind.padEnd(8))} ${escapeText(names.join(' '))}`
+  const into = lanes.map((lane) => `${lane.flow} ${lane.key ?? '(a long key)'}`).join(', ')
+  const entered = into === '' ? '' : ` → ${escapeText(into)}`
   // People read alerts here, so the note that no flow takes the alert's event is noise.
-  const note = change.note === undefined || change.kind === 'alert' ? '' : `  (${escapeText(change.note)})`
-  out.print(`${formatTime(change.at)}  ${what} ${escapeText(change.detail)}${note}`.trimEnd())
+  const note = change.note === undefined || kind === 'alert' ? '' : `  (${escapeText(change.note)})`
+  out.print(`${formatTime(change.at)}  ${what} ${escapeText(change.detail)}${entered}${note}`.trimEnd())
 }
 
 function sleep(clock: Clock, ms: Millis, signal: AbortSignal): Promise<void> {
