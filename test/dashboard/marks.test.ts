@@ -80,8 +80,8 @@ it('draws failed attempts as bars, and dots to the next gate', () => {
   const attempts = [{ at: NOW - 9_000, ms: 800, error: 'HTTP 502' }]
   const run: LaneRun = { ...RUN, state: 'retrying', tries: 1, attempts, until: NOW + 27_000 }
   const { past, ahead } = marksOf({ ...LANE, state: 'retrying', run })
-  expect(named(past, 'failed')).toMatchObject([{ from: NOW - 9_000, to: NOW - 8_200 }])
-  expect(named(ahead, 'backoff')).toMatchObject([{ from: NOW - 8_200, to: NOW + 27_000 }])
+  expect(named(past, 'failed')).toMatchObject([{ from: NOW - 9_800, to: NOW - 9_000 }])
+  expect(named(ahead, 'backoff')).toMatchObject([{ from: NOW - 9_000, to: NOW + 27_000 }])
   expect(gates(ahead)).toContainEqual({ is: 'gate', tone: 'fail', at: NOW + 27_000 })
 })
 

@@ -71,7 +71,7 @@ it('names the broken endpoint, the dead letters and the exhausted limit on the o
   await page.getByText('Acme Billing is down').waitFor()
   await page.getByText('39 dead letters of invoices.').waitFor()
   await page.getByRole('link', { name: /^Dead letters 40/ }).waitFor()
-  await page.getByText('notion-api').first().waitFor()
+  await page.getByText('notion-api is exhausted.').waitFor()
 })
 
 it('shows a page that does not exist as such, and the way back', async () => {

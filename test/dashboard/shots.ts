@@ -8,10 +8,15 @@ const [folder = '/tmp/shots', ...wanted] = process.argv.slice(2)
 mkdirSync(folder, { recursive: true })
 const isLive = process.env['LIVE'] === '1'
 const scene = await openScene({ pace: isLive ? 'live' : 'still' })
-if (isLive) scene.traffic(12)
+if (isLive) scene.traffic(4)
 const browser = await openBrowser()
 try {
-  if (isLive) await new Promise((resolve) => setTimeout(resolve, 25_000))
+  if (isLive) await new Promise((resolve) => setTimeout(resolve, Number(process.env['WAIT'] ?? 25) * 1_000))
+  for (const index of isLive ? [0, 1, 2, 3] : []) {
+    const event = { type: 'page.updated', source: 'notion', subject: 'Hiring plan', data: { key: 'ada', index } }
+    await scene.app.publish(event)
+    await new Promise((resolve) => setTimeout(resolve, 1_200))
+  }
   const lanes = (await scene.app.admin.lanes.search({ flow: 'rank-user' })).items
   const events = (await scene.app.admin.events.list({ type: 'page.updated' })).items
   const orders = (await scene.app.admin.events.list({ type: 'order.created' })).items

@@ -91,7 +91,7 @@ function addRun(build: Build, lane: Lane, run: NonNullable<Lane['run']>): void {
   const { past, ahead } = build
   const isCrowded = lane.waiting > 0
   const state = shownState(lane)
-  for (const { at, ms } of run.attempts) past.push({ ...bar('failed', at, at + ms), radius: 1.5, least: 4 })
+  for (const { at, ms } of run.attempts) past.push({ ...bar('failed', at - ms, at), radius: 1.5, least: 4 })
   if (state === 'running' || state === 'lapsed') {
     const height = isCrowded ? HALF : FULL
     const began = lastFailure(run) ?? run.started
@@ -107,7 +107,7 @@ function addRun(build: Build, lane: Lane, run: NonNullable<Lane['run']>): void {
       layer.push(bar('limited', from, run.until), bar('limited-marks', from, run.until))
   } else {
     const name = state === 'retrying' ? 'backoff' : 'backoff still'
-    const from = run.attempts[0] === undefined ? run.started : run.attempts[0].at + run.attempts[0].ms
+    const from = run.attempts[0]?.at ?? run.started
     const line: Mark = { is: 'line', class: name, from, to: run.until, y: MIDDLE }
     past.push(line)
     ahead.push(line)
@@ -118,8 +118,7 @@ function addRun(build: Build, lane: Lane, run: NonNullable<Lane['run']>): void {
 }
 
 function lastFailure(run: NonNullable<Lane['run']>): number | undefined {
-  const last = run.attempts.at(-1)
-  return last === undefined ? undefined : last.at + last.ms
+  return run.attempts.at(-1)?.at
 }
 
 /** The time at which the waiting events run at the earliest, as far as the lane knows one. */
@@ -172,7 +171,8 @@ function addGate({ past, ahead }: Build, lane: Lane): void {
   past.push({ is: 'line', class: 'late-top', from: due, to: FOREVER, y: FLOOR - high })
   past.push(bar('late-marks', due, FOREVER))
   past.push({ is: 'gate', tone: 'ready', at: due })
-  if (cap !== undefined && cap > due) {
+  // The gate of a ready lane stands still.
+  if (cap !== undefined && cap > due && lane.state !== 'ready') {
     ahead.push(bar('slide', due, cap, [FLOOR - 11, 11]))
     ahead.push({ is: 'gate', tone: 'cap', at: cap, post: true })
   }

@@ -69,10 +69,22 @@ export const DELIVERY_LOOKS: Readonly<Record<Delivery['status'], Look>> = {
   FAILED: look('fail', 's-dead', 'Failed'),
 }
 
+/** A run whose slot is further away than this is deferred. */
+const FAR_SLOT = 10_000
+
+/** `isExhausted` tells a limit that makes runs wait from one that is only busy. */
+export function isExhausted({ waiting = 0, used = 0, busyUntil = 0 }: Limit, now: number): boolean {
+  return waiting > 0 && (used >= 0.995 || busyUntil - now > FAR_SLOT)
+}
+
 export function limitLook(limit: Limit, now: number): Look {
   if (limit.pausedUntil !== undefined && limit.pausedUntil > now) {
     if (limit.paused?.cause === 'operator') return look('still', 's-held', 'Paused by a person')
-    return look('limit', 's-limit', limit.paused?.cause === undefined ? 'Paused' : `Paused by a ${limit.paused.cause}`)
+    return look(
+      'limit',
+      's-limit',
+      limit.paused?.cause === 'response' ? `Paused by a ${limit.paused.status ?? 429}` : 'Paused',
+    )
   }
   if (limit.stretch !== undefined && limit.stretch > 1.005)
     return look('limit', 's-limit', `Slowed ×${limit.stretch.toFixed(1)}`)

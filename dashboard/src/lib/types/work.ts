@@ -1,6 +1,7 @@
 // What the admin API returns about events, lanes, runs and dead letters. Fields that only newer servers send are optional: a page hides what is missing.
 import type { LaneState, Page } from './status.ts'
 
+/** A failed attempt; `at` is when it ended. */
 export interface Attempt {
   readonly at: number
   readonly ms: number

@@ -209,7 +209,7 @@ function LaneRow(props: { event: EventDetail; life: LaneLife; x: X; now: number 
         )}
         {due !== undefined && hasWindow && <Gate x={Math.min(99, dueX)} tone="" />}
         {life.attempts.map(({ at, ms }, index) => (
-          <Mark key={index} name="failed" from={x(at)} to={x(at + ms)} />
+          <Mark key={index} name="failed" from={x(at - ms)} to={x(at)} />
         ))}
         <Rest life={life} x={x} now={now} />
       </g>
@@ -220,7 +220,7 @@ function LaneRow(props: { event: EventDetail; life: LaneLife; x: X; now: number 
 /** What followed the failed attempts: the good one, or the wait for the next. */
 function Rest({ life, x, now }: { life: LaneLife; x: X; now: number }): JSX.Element | null {
   const last = life.attempts.at(-1)
-  const from = last === undefined ? life.started : last.at + last.ms
+  const from = last?.at ?? life.started
   if (from === undefined) return null
   if (life.ended !== undefined) {
     if (life.kind === 'dead') return null

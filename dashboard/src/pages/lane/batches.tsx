@@ -52,10 +52,11 @@ export function spansOf(run: Timed): readonly Span[] {
   add('wait', 'window', opened, due)
   add('ready', 'ready', due, started)
   let at = started
-  for (const { at: began, ms } of attempts) {
+  for (const { at: failedAt, ms } of attempts) {
+    const began = failedAt - ms
     if (began - at > 50) add('still', 'waited', at, began)
-    add('fail', 'failed', Math.max(at, began), began + ms)
-    at = began + ms
+    add('fail', 'failed', Math.max(at, began), failedAt)
+    at = failedAt
   }
   // A dead run ended with its last attempt.
   if (run.kind !== 'dead') add('run', 'run', at, ended)

@@ -14,6 +14,9 @@ import type { LaneDetail } from '../../lib/types.ts'
 const FLOOR = 180
 const HIGHEST = 108
 const STEP = 23
+/** The rows of the two futures. */
+const FIRST = 196
+const SECOND_ROW = 230
 /** Up to so many events have a step of the same height each. */
 const EVEN = 12
 const SECOND = 1_000
@@ -44,6 +47,11 @@ function axisFor(lane: LaneDetail, now: number): Axis {
   return axis
 }
 
+/** Where there is room for little, every third tick has a label. */
+function isSparse(axis: Axis, x: number): boolean {
+  return Math.round((x - nowX(axis)) / ((axis.step / axis.span) * 100)) % 3 === 0
+}
+
 export function BigPicture({ lane }: { lane: LaneDetail }): JSX.Element {
   const at = second.value
   const axis = axisFor(lane, at)
@@ -57,7 +65,7 @@ export function BigPicture({ lane }: { lane: LaneDetail }): JSX.Element {
       <svg class="pic" width="100%" height={height} aria-hidden="true">
         <rect class="was" width={percentText(nowX(axis))} height={height} />
         {ticksOf(axis).map(({ x, text }) => (
-          <g key={x}>
+          <g key={x} class={isSparse(axis, x) ? '' : 'wide-only'}>
             <line class="grid" x1={percentText(x)} x2={percentText(x)} y1="26" y2={FLOOR} />
             <text class="t-dim" x={percentText(x)} y="17" text-anchor={x < 2 ? 'start' : 'middle'} dx={x < 2 ? 6 : 0}>
               {text}
@@ -70,7 +78,17 @@ export function BigPicture({ lane }: { lane: LaneDetail }): JSX.Element {
         axis={axis}
         base={base}
         past={<Scene lane={lane} axis={axis} base={base} height={height} layer="past" />}
-        ahead={<Scene lane={lane} axis={axis} base={base} height={height} layer="ahead" at={at} />}
+        ahead={
+          <>
+            <Scene lane={lane} axis={axis} base={base} height={height} layer="ahead" at={at} />
+            {hasFutures && (
+              <svg class="pic film-labels" width="100%" height={height}>
+                <Future lane={lane} end={due} axis={axis} base={base} at={at} y={FIRST} />
+                {hasSecond && <Future lane={lane} end={cap} axis={axis} base={base} at={at} y={SECOND_ROW} isLong />}
+              </svg>
+            )}
+          </>
+        }
       >
         <svg class="pic" width="100%" height={height}>
           {shownState(lane) === 'blocked' && (
@@ -83,7 +101,8 @@ export function BigPicture({ lane }: { lane: LaneDetail }): JSX.Element {
               transform="translate(-4 0)"
             />
           )}
-          {hasFutures && <Futures lane={lane} due={due} axis={axis} at={at} />}
+          {hasFutures && <FutureTitle y={FIRST} text="If nothing more arrives" short="If none arrives" />}
+          {hasSecond && <FutureTitle y={SECOND_ROW} text="If events keep arriving" short="If more arrive" />}
           <line class="now" x1={percentText(nowX(axis))} x2={percentText(nowX(axis))} y1="0" y2={height} />
           <svg x={percentText(nowX(axis))} width="1" height="1" overflow="visible">
             <rect class="now-pill" x="-34" y="3" width="68" height="20" rx="10" />
@@ -144,18 +163,18 @@ function Scene({ lane, axis, base, height, layer, at = 0 }: SceneProps): JSX.Ele
           <text class={`t-${beside.tone} gate-time halo`} x="14" y="76">
             {countdown(beside.at - at)}
           </text>
-          <text class="t-dim halo" x="14" y="92">
+          <text class="t-dim halo wide-only" x="14" y="92">
             {underGate(lane)}
           </text>
         </svg>
       )}
       {layer === 'ahead' && lane.run === undefined && lane.cap !== undefined && lane.cap > (lane.due ?? Infinity) && (
         <svg x={x(lane.cap)} width="1" height="1" overflow="visible">
-          <text class="t-wait t-strong halo" x="-9" y="92" text-anchor="end">
+          <text class="t-wait t-strong halo wide-only" x="-9" y="92" text-anchor="end">
             latest {clock(lane.cap)}
           </text>
           {lane.flowOptions?.window?.max !== undefined && (
-            <text class="t-dim halo" x="-9" y="107" text-anchor="end">
+            <text class="t-dim halo wide-only" x="-9" y="107" text-anchor="end">
               {duration(lane.flowOptions.window.max)} after event 1
             </text>
           )}
@@ -285,16 +304,17 @@ function BigGate({ x, name, isPost = false }: { x: string; name: string; isPost?
   )
 }
 
-/** Two futures below the picture. What is guessed is dashed and says "about". */
-function Futures({ lane, due, axis, at }: { lane: LaneDetail; due: number; axis: Axis; at: number }): JSX.Element {
-  const { cap } = lane
+/** Two futures below the picture: when the lane runs if nothing more arrives, and if events keep arriving. */
+function FutureTitle({ y, text, short }: { y: number; text: string; short: string }): JSX.Element {
   return (
-    <>
-      <Future lane={lane} end={due} axis={axis} at={at} y={196} title="If nothing more arrives" />
-      {cap !== undefined && cap > due && (
-        <Future lane={lane} end={cap} axis={axis} at={at} y={230} title="If events keep arriving" isLong />
-      )}
-    </>
+    <svg x="40%" width="1" height="1" overflow="visible">
+      <text class="t-strong wide-only" x="-14" y={y + 16} text-anchor="end">
+        {text}
+      </text>
+      <text class="t-strong narrow-only" x="-10" y={y + 16} text-anchor="end">
+        {short}
+      </text>
+    </svg>
   )
 }
 
@@ -302,33 +322,23 @@ interface FutureProps {
   lane: LaneDetail
   end: number
   axis: Axis
+  base: number
   at: number
   y: number
-  title: string
   isLong?: boolean
 }
 
-function Future({ lane, end, axis, at, y, title, isLong = false }: FutureProps): JSX.Element {
-  const x = (time: number): number => Math.min(130, xOf(axis, time, at))
+/** One future, up to its gate and the run behind it. What is guessed is dashed and says "about". */
+function Future({ lane, end, axis, base, at, y, isLong = false }: FutureProps): JSX.Element {
+  const x = (time: number): number => Math.min(150, xOf(axis, time, base))
   const run = lane.medianRunMs
   const until = run === undefined ? end : end + run
-  const isLate = x(until) > 84
+  const isLate = xOf(axis, until, at) > 84
   return (
     <>
-      <svg x={percentText(nowX(axis))} width="1" height="1" overflow="visible">
-        <text class="t-strong" x="-14" y={y + 16} text-anchor="end">
-          {title}
-        </text>
-      </svg>
-      <rect
-        class="water to-come"
-        x={percentText(nowX(axis))}
-        width={percentText(x(end) - nowX(axis))}
-        y={y}
-        height="23"
-      />
-      {isLong && x(end) - nowX(axis) > 24 && (
-        <text class="t-wait wide-only" x={percentText((nowX(axis) + x(end)) / 2)} y={y + 16} text-anchor="middle">
+      <rect class="water to-come" width={percentText(x(end))} y={y} height="23" />
+      {isLong && xOf(axis, end, at) - nowX(axis) > 24 && (
+        <text class="t-wait wide-only" x={percentText(x((at + end) / 2))} y={y + 16} text-anchor="middle">
           one window, and all of them in one run
         </text>
       )}

@@ -1,7 +1,7 @@
 // What needs somebody, most urgent first, each with the page that helps.
 import { count, countdown, plural, since, visible } from '../../lib/format.ts'
 import { linkTo } from '../../lib/routes.ts'
-import { healthOf, type Look } from '../../lib/states.ts'
+import { healthOf, isExhausted, type Look } from '../../lib/states.ts'
 import type { DeadReasons, Endpoint, Limit, Source, Status } from '../../lib/types.ts'
 import type { IconName } from '../../components/icon.tsx'
 
@@ -66,7 +66,7 @@ function downEndpoints({ endpoints, now }: NeedsInput): Need[] {
       icon: 's-dead',
       tone: 'fail',
       what: `${visible(endpoint.name === '' ? endpoint.url : endpoint.name)} is ${healthOf(endpoint)}.`,
-      detail: [visible(health?.why ?? ''), waits].filter((text) => text !== '').join(', '),
+      detail: [visible(health?.why ?? '').replace(/\.$/, ''), waits].filter((text) => text !== '').join(', '),
       when: health?.failingSince === undefined ? '' : countdown(now - health.failingSince),
     }
   })
@@ -135,14 +135,14 @@ function tightLimits({ limits, now }: NeedsInput): Need[] {
     ]
     const waiting = (limit.waiting ?? 0) > 0 ? `${plural(limit.waiting ?? 0, 'lane')} waiting` : ''
     if (limit.pausedUntil !== undefined && limit.pausedUntil > now) {
-      const { cause = '' } = limit.paused ?? {}
+      const cause = limit.paused?.cause
       const left = `${countdown(limit.pausedUntil - now)} left`
       if (cause === 'operator') return need('is paused by a person.', waiting, left, 'still')
-      return need(`is paused${cause === '' ? '' : ` by a ${cause}`}.`, waiting, left)
+      return need(cause === 'response' ? `is paused by a ${limit.paused?.status ?? 429}.` : 'is paused.', waiting, left)
     }
     if (limit.stretch !== undefined && limit.stretch > 1.005)
       return need(`is slowed ${limit.stretch.toFixed(1)} times.`, waiting === '' ? 'after a 429' : waiting)
-    if ((limit.used ?? 0) >= 0.995 && waiting !== '') return need('is exhausted.', waiting)
+    if (isExhausted(limit, now)) return need('is exhausted.', waiting)
     return []
   })
 }

@@ -4,7 +4,7 @@ import { Icon } from '../../components/icon.tsx'
 import { second } from '../../lib/clock.ts'
 import { count, countdown, duration, percent, plural, visible } from '../../lib/format.ts'
 import { linkTo } from '../../lib/routes.ts'
-import { healthOf, limitLook, type Look } from '../../lib/states.ts'
+import { healthOf, isExhausted, limitLook, type Look } from '../../lib/states.ts'
 import type { Endpoint, FlowStatus, Limit, Pulse, Source, Stats, Status } from '../../lib/types.ts'
 import { Ribbons, type RibbonEnd } from './ribbons.tsx'
 
@@ -151,6 +151,8 @@ function waysOf(stats: Stats | undefined, sources: readonly Source[]): readonly 
   }
   for (const group of stats?.groups ?? []) {
     const name = group.source ?? ''
+    // What the engine tells flows about itself is no source of anybody's.
+    if (name === 'sluice') continue
     const known = ways.get(name)
     const text = known?.text ?? (name === '' || name === 'publish' ? 'publish()' : visible(name))
     const to = known?.to
@@ -171,7 +173,7 @@ const MOST_LIMITS = 4
 const MOST_BAD = 4
 
 function outsOf(endpoints: readonly Endpoint[], limits: readonly Limit[], now: number): readonly Out[] {
-  const bad = (limit: Limit): boolean => limitLook(limit, now).tone !== 'run' || (limit.used ?? 0) >= 0.995
+  const bad = (limit: Limit): boolean => limitLook(limit, now).tone !== 'run' || isExhausted(limit, now)
   const shownLimits = limits
     .toSorted((one, other) => Number(bad(other)) - Number(bad(one)) || (other.used ?? 0) - (one.used ?? 0))
     .slice(0, MOST_LIMITS)
@@ -200,7 +202,7 @@ function outsOf(endpoints: readonly Endpoint[], limits: readonly Limit[], now: n
 
 function limitOut(limit: Limit, now: number): Out {
   const look = limitLook(limit, now)
-  const isFull = (limit.used ?? 0) >= 0.995
+  const isFull = isExhausted(limit, now)
   const waiting = limit.waiting ?? 0
   const detail =
     limit.pausedUntil !== undefined && limit.pausedUntil > now

@@ -8,7 +8,14 @@ import type { Attempt } from '../../lib/types.ts'
 
 const SHOWN = 8
 
-export function AttemptTable({ attempts }: { attempts: readonly Attempt[] }): JSX.Element {
+/** Of many attempts, only the last are kept; `total` counts them all. */
+export function AttemptTable({
+  attempts,
+  total,
+}: {
+  attempts: readonly Attempt[]
+  total?: number | undefined
+}): JSX.Element {
   const [isAll, setAll] = useState(false)
   const first = isAll ? 0 : Math.max(0, attempts.length - SHOWN)
   const shown = attempts.slice(first)
@@ -30,8 +37,8 @@ export function AttemptTable({ attempts }: { attempts: readonly Attempt[] }): JS
         <tbody>
           {shown.map(({ at, ms, error }, index) => (
             <tr key={at + String(index)}>
-              <td class="dim">{first + index + 1}</td>
-              <td class="mono">{clockMs(at)}</td>
+              <td class="dim">{Math.max(0, (total ?? 0) - attempts.length) + first + index + 1}</td>
+              <td class="mono">{clockMs(at - ms)}</td>
               <td class="num soft nowrap">{duration(ms)}</td>
               <td class="c-fail cut">
                 <Icon name="s-dead" size={12} /> {visible(firstLine(error))}

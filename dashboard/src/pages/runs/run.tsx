@@ -107,7 +107,7 @@ export function RunPage(): JSX.Element {
       <div class={run.attempts.length > 0 ? 'cols half' : 'stack'}>
         {run.attempts.length > 0 && (
           <Panel title="Failed attempts" remark={remarkOf(run)}>
-            <AttemptTable attempts={run.attempts} />
+            <AttemptTable attempts={run.attempts} total={run.tries} />
           </Panel>
         )}
         <Batch run={run} />
