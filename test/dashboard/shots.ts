@@ -21,6 +21,18 @@ try {
   const events = (await scene.app.admin.events.list({ type: 'page.updated' })).items
   const orders = (await scene.app.admin.events.list({ type: 'order.created' })).items
   const runs = (await scene.app.admin.runs.list({ flow: 'invoices' })).items
+  for (const path of ['in/stripe', 'in/stripe', 'in/nowhere']) {
+    const headers = {
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': `${Math.floor(Date.now() / 1_000)}`,
+      'webhook-signature': 'v1,AAAA',
+    }
+    await fetch(new URL(`/${path}`, scene.url), {
+      method: 'POST',
+      headers,
+      body: '{"type":"invoice.paid","livemode":false}',
+    })
+  }
   const pages: Record<string, string> = {
     overview: '',
     lanes: 'lanes',
@@ -37,6 +49,11 @@ try {
     transform: `endpoints/${scene.working}?edit=transform`,
     replays: `replays/${(await scene.app.admin.replays.start({ type: 'page.updated' }, { rate: 1, per: '30s' })).id}`,
     planner: 'replays/new?type=order.created',
+    limits: 'limits/notion-api',
+    sources: 'sources/stripe',
+    alerts: 'alerts',
+    audit: 'audit',
+    keys: 'keys',
     'dead-letters': 'dead-letters',
     'dead-letter': `dead-letters?flow=invoices&ask=retry&id=${runs.find(({ kind }) => kind === 'dead')?.id ?? ''}`,
   }

@@ -15,5 +15,10 @@ export const PAGE_LOADERS: Readonly<Partial<Record<PageName, () => Promise<PageV
   endpoint: async () => (await import('./endpoints/endpoint.tsx')).EndpointPage,
   replays: async () => (await import('./replays/replays.tsx')).Replays,
   'replay-new': async () => (await import('./replays/planner.tsx')).Planner,
+  limits: async () => (await import('./limits/limits.tsx')).Limits,
+  sources: async () => (await import('./sources/sources.tsx')).Sources,
+  alerts: async () => (await import('./alerts/alerts.tsx')).Alerts,
+  audit: async () => (await import('./audit/audit.tsx')).Audit,
+  keys: async () => (await import('./keys/keys.tsx')).Keys,
   run: async () => (await import('./runs/run.tsx')).RunPage,
 }

@@ -229,3 +229,32 @@ export interface EventHistogram {
   readonly counts: readonly number[]
   readonly complete: boolean
 }
+
+export interface AuditEntry {
+  readonly id: number
+  readonly at: number
+  readonly who: string
+  readonly what: string
+  readonly chain: string
+}
+
+export type AuditCheck =
+  | {
+      readonly kind: 'whole'
+      readonly entries: number
+      readonly head?: { readonly id: number; readonly chain: string }
+    }
+  | {
+      readonly kind: 'broken'
+      readonly why: 'changed' | 'cut' | 'unknown'
+      readonly at: number
+      readonly entries: number
+    }
+
+export interface ApiKey {
+  readonly id: string
+  readonly name: string
+  readonly role: string
+  readonly created: number
+  readonly by: string
+}

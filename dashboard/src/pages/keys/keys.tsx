@@ -1,0 +1,182 @@
+// The keys of the API: who may. A new secret is shown once.
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { Bones, Button, Chip, Empty, Failure, Panel } from '../../components/basics.tsx'
+import { Confirm } from '../../components/confirm.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { SecretOnce } from '../../components/secret-once.tsx'
+import { Frame } from '../../components/shell.tsx'
+import { ApiError, post, remove, segment } from '../../lib/api.ts'
+import { second } from '../../lib/clock.ts'
+import { plural, visible, when } from '../../lib/format.ts'
+import type { Look } from '../../lib/states.ts'
+import type { ApiKey, Page, Role } from '../../lib/types.ts'
+import { useResource } from '../../state/resource.ts'
+import { place, setQuery } from '../../state/router.ts'
+import { mayOperate } from '../../state/session.ts'
+import { act } from '../../state/toast.ts'
+
+const ROLES: readonly { readonly role: Role; readonly text: string }[] = [
+  { role: 'read', text: 'read: sees everything, changes nothing' },
+  { role: 'publish', text: 'publish: publishes events' },
+  { role: 'operate', text: 'operate: may do everything' },
+]
+
+const lookOf = (role: string): Look => ({ tone: 'still', icon: 's-idle', word: role })
+
+function close(): void {
+  setQuery({ new: undefined })
+}
+
+export function Keys(): JSX.Element {
+  const { data, error, refresh } = useResource<Page<ApiKey>>('v1/keys', { every: 15_000 })
+  const [revoking, setRevoking] = useState<ApiKey>()
+  const items = data?.items ?? []
+  const may = mayOperate.value
+  const revoke = async (key: ApiKey): Promise<void> => {
+    setRevoking(undefined)
+    await act(() => remove(`keys/${segment(key.id)}`), `The key ${visible(key.name)} was revoked.`)
+    refresh()
+  }
+  return (
+    <Frame title="Keys" remark={data === undefined ? undefined : `${plural(items.length, 'key')} of the admin API`}>
+      <Panel
+        title="Keys"
+        remark="secrets are never shown again"
+        controls={
+          may && (
+            <Button kind="solid" icon="plus" onClick={() => setQuery({ new: '1' })}>
+              Create a key
+            </Button>
+          )
+        }
+      >
+        {error !== undefined && <Failure error={error} onRetry={refresh} />}
+        {data === undefined && error === undefined && <Bones rows={5} />}
+        {items.length > 0 && (
+          <table class="key-table" aria-label="Keys">
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">Role</th>
+                <th scope="col" class="wide-only">
+                  Created
+                </th>
+                <th scope="col" class="wide-only">
+                  By
+                </th>
+                {may && (
+                  <th scope="col" class="num">
+                    <span class="unseen">Act</span>
+                  </th>
+                )}
+              </tr>
+            </thead>
+            <tbody>
+              {items.map((key) => (
+                <tr key={key.id}>
+                  <td class="cut">
+                    <b class="type">{visible(key.name)}</b>
+                    <span class="sub mono cut">{key.id}</span>
+                  </td>
+                  <td>
+                    <Chip look={lookOf(key.role)} plain />
+                  </td>
+                  <td class="soft nowrap wide-only">{when(key.created, second.value)}</td>
+                  <td class="soft cut wide-only">{visible(key.by === '' ? '–' : key.by)}</td>
+                  {may && (
+                    <td class="num">
+                      <Button
+                        small
+                        kind="danger"
+                        label={`Revoke the key ${visible(key.name)}`}
+                        onClick={() => setRevoking(key)}
+                      >
+                        Revoke…
+                      </Button>
+                    </td>
+                  )}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+        {data !== undefined && items.length === 0 && (
+          <Empty icon="keys" title="There is no key.">
+            Without a key, only the loopback address can use the API, if the app allows it.
+          </Empty>
+        )}
+      </Panel>
+      {may && place.value.query['new'] !== undefined && <CreateKey onCreated={refresh} />}
+      {revoking !== undefined && (
+        <Confirm
+          title={`Revoke the key ${visible(revoking.name)}?`}
+          act="Revoke the key"
+          onAct={() => void revoke(revoking)}
+          onClose={() => setRevoking(undefined)}
+        >
+          <p>Whoever uses it is refused at once, and signed out of this page.</p>
+        </Confirm>
+      )}
+    </Frame>
+  )
+}
+
+function CreateKey({ onCreated }: { onCreated: () => void }): JSX.Element {
+  const [name, setName] = useState('')
+  const [role, setRole] = useState<Role>('read')
+  const [error, setError] = useState<ApiError>()
+  const [secret, setSecret] = useState<string>()
+  const create = async (): Promise<void> => {
+    setError(undefined)
+    try {
+      const key = await post<ApiKey & { readonly secret: string }>('keys', { name: name.trim(), role })
+      setSecret(key.secret)
+      onCreated()
+    } catch (problem) {
+      if (!(problem instanceof ApiError)) throw problem
+      setError(problem)
+    }
+  }
+  if (secret !== undefined) return <SecretOnce title="The new key" secret={secret} onClose={close} />
+  return (
+    <Dialog title="Create a key" onClose={close}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void create()
+        }}
+      >
+        {error !== undefined && <Failure error={error} />}
+        <label>
+          Name
+          <input
+            type="text"
+            autofocus
+            maxLength={100}
+            value={name}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+        </label>
+        <fieldset class="choices">
+          <legend class="small dim">Role</legend>
+          {ROLES.map((one) => (
+            <label key={one.role} class="row">
+              <input type="radio" name="role" checked={role === one.role} onChange={() => setRole(one.role)} />
+              {one.text}
+            </label>
+          ))}
+        </fieldset>
+        <div class="btns">
+          <Button kind="bare" onClick={close}>
+            Cancel
+          </Button>
+          <Button type="submit" kind="solid" disabled={name.trim() === ''}>
+            Create the key
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
