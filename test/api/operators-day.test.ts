@@ -74,13 +74,13 @@ describe.each(STORES)('a day of an operator on %s', (store) => {
     await r.post('/v1/flows/health-metrics/pause', { reason: 'the database is away' }, key)
     await arrive(200, 3)
     await r.t.advance('10m')
-    expect((await r.get('/v1/dead-letters/count', key)).body).toEqual({ count: 12 })
+    expect((await r.get('/v1/dead-letters/count', key)).body).toMatchObject({ count: 12 })
     downstream.isUp = true
     await r.post('/v1/flows/health-metrics/resume', {}, key)
-    expect((await r.post('/v1/dead-letters/retry', { flow: 'health-metrics' }, key)).body).toEqual({ count: 12 })
+    expect((await r.post('/v1/dead-letters/retry', { flow: 'health-metrics' }, key)).body).toMatchObject({ count: 12 })
     await r.t.advance('5m')
     expect(downstream.stored).toBe(45)
-    expect((await r.get('/v1/dead-letters/count', key)).body).toEqual({ count: 0 })
+    expect((await r.get('/v1/dead-letters/count', key)).body).toMatchObject({ count: 0 })
     // There are no dead letters left, and so nothing counts as failed.
     expect(await alertsNow()).toEqual([
       ['dead-letters', 'clear'],
