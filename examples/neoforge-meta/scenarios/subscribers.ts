@@ -53,12 +53,12 @@ export const api = alone(async (stage) => {
 
   const moved = await subscriber.change({ name: 'Renamed', active: false, eventFilter: ['NEW_VERSION'] })
   stage.check('PATCH changes the given fields', moved.status === 200 && !moved.json.active)
-  const [while_ = ''] = repositories.releaseNeoForge()
+  const [meanwhile = ''] = repositories.releaseNeoForge()
   await stage.sleep(2 * stage.world.times.batch + stage.world.times.discovery)
   stage.check('while it is not active, it gets nothing', subscriber.events.length === 1)
   await subscriber.change({ active: true })
   await subscriber.has(2)
-  equal(stage, 'and nothing is lost', subscriber.versions, [version, while_])
+  equal(stage, 'and nothing is lost', subscriber.versions, [version, meanwhile])
   equal(stage, 'with a limit, the history is shorter', (await subscriber.deliveries(1)).length, 1)
 
   const { status: removed } = await subscriber.remove()

@@ -1,6 +1,6 @@
 // The world around NeoForge Meta: two repositories and three subscribers, and what scenarios do with them.
 import { isDeepStrictEqual } from 'node:util'
-import type { KeyRole, Millis } from 'sluice'
+import type { Millis } from 'sluice'
 import type { Env, Example, Scenario } from '../../kit/example.ts'
 import { millisOf } from '../../kit/millis.ts'
 import type { Stage } from '../../kit/stage.ts'
@@ -104,7 +104,7 @@ export async function call<T = Readonly<Record<string, unknown>>>(
   { body, key }: { readonly body?: unknown; readonly key?: string } = {},
 ): Promise<Answer<T>> {
   const { world } = stage
-  world.key ??= newKey(stage, 'the operator', 'operate')
+  world.key ??= stage.app.admin.keys.create({ name: 'the operator', role: 'operate' }).then(({ secret }) => secret)
   const headers = { authorization: `Bearer ${key ?? (await world.key)}`, 'content-type': 'application/json' }
   const response = await stage.send(path, {
     method,
@@ -113,11 +113,6 @@ export async function call<T = Readonly<Record<string, unknown>>>(
   })
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, json: (text === '' ? {} : JSON.parse(text)) as T }
-}
-
-/** Creates an API key. */
-export async function newKey(stage: Stage<World>, name: string, role: KeyRole): Promise<string> {
-  return (await stage.app.admin.keys.create({ name, role })).secret
 }
 
 /** How many events were routed that the app has published. */

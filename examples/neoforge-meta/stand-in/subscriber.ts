@@ -74,7 +74,8 @@ export class SubscriberStandIn {
     this.received.push(received)
     const response = await this.behaviour(received)
     received.status = response.status
-    const shown = events.length > 4 ? `${events.length} events` : events.map(shortly).join(', ')
+    const few = events.length === 0 ? text.slice(0, 80) : events.map(shortly).join(', ')
+    const shown = events.length > 4 ? `${events.length} events` : few
     this.#tell(`${response.status} to attempt ${attempt} of ${batch.slice(0, 8)}: ${shown}`)
     return response
   }

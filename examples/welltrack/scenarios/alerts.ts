@@ -1,6 +1,7 @@
 // The four alerts of the design: each is raised, and sent to the service that wakes somebody.
 import type { Scenario } from '../../kit/example.ts'
-import { connectGarmin, connectStrava, eventually, millisOf, type World } from './world.ts'
+import { millisOf } from '../../kit/millis.ts'
+import { connectGarmin, connectStrava, eventually, type World } from './world.ts'
 
 const ATHLETES = ['7021', '7022', '7023', '7024']
 const EACH = 28

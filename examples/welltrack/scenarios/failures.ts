@@ -1,7 +1,8 @@
 // What happens when something fails: retries, dead letters, retries by hand, a restart, and the purge of a person.
 import type { Scenario } from '../../kit/example.ts'
+import { millisOf } from '../../kit/millis.ts'
 import { dailies, sleep } from '../stand-in/payloads.ts'
-import { call, connectGarmin, connectStrava, eventually, metricsOf, millisOf, personOf, type World } from './world.ts'
+import { call, connectGarmin, connectStrava, eventually, metricsOf, personOf, type World } from './world.ts'
 
 type Play = Scenario<World>
 

@@ -1,5 +1,5 @@
 // The world around WellTrack: the stand-ins, and the calls of the app's own API.
-import type { Duration, Millis } from 'sluice'
+import type { Millis } from 'sluice'
 import type { Env } from '../../kit/example.ts'
 import type { Stage } from '../../kit/stage.ts'
 import type { StandIn } from '../../kit/stand-in.ts'
@@ -140,12 +140,4 @@ export async function eventually(
   const step = Math.max(100, within / 200)
   for (const end = stage.clock.monotonic() + within; !(await holds()); await stage.sleep(step))
     if (stage.clock.monotonic() > end) throw new Error(`After ${within / 1_000} s still not: ${what}.`)
-}
-
-const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
-
-/** Of a duration of the settings, e.g. `30m`. */
-export function millisOf(duration: Duration): Millis {
-  const [, n, unit = ''] = /^(\d+)([smh])$/.exec(String(duration)) ?? []
-  return Number(n) * (UNITS[unit] ?? NaN)
 }
