@@ -36,7 +36,7 @@ export interface DeadLetterScan {
 }
 
 const MAX_LETTERS = 5_000
-const MAX_MS: Millis = 60
+const MAX_MS: Millis = 40
 const PAGE = 500
 const MAX_GROUPS = 50
 const HOUR: Millis = 3_600_000

@@ -147,7 +147,9 @@ export class Lanes {
 
   async #toListed(store: Store, lanes: readonly Lane[], now: Millis, n: number): Promise<readonly ListedLane[]> {
     if (lanes.length === 0) return []
-    const [ranks, work] = await Promise.all([this.#deps.list.readRanks(), this.#deps.work()])
+    const work = await this.#deps.work()
+    const isAnyInLine = lanes.some((lane) => lane.due <= now)
+    const ranks = isAnyInLine ? await this.#deps.list.readRanks() : new Map<string, number>()
     return Promise.all(
       lanes.map(async (lane): Promise<ListedLane> => {
         const view = toLaneView(lane, now)

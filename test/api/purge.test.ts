@@ -20,7 +20,7 @@ describe.each(STORES)('purge on %s', (store) => {
     expect([status, body]).toMatchObject([200, { events: 9, letters: 6 }])
     expect((body as { runs: number }).runs).toBeGreaterThan(8)
     expect(new Set((await purged(r)).map(({ tenant }) => tenant))).toEqual(new Set(['acme']))
-    expect((await r.get('/v1/dead-letters/count?tenant=acme', { key: r.read })).body).toEqual({ count: 0 })
+    expect((await r.get('/v1/dead-letters/count?tenant=acme', { key: r.read })).body).toMatchObject({ count: 0 })
     expect((await r.post('/v1/purge', { tenant: 'acme' }, { key: r.operate })).body).toMatchObject({ events: 0 })
     expect((await r.app.admin.audit.list()).items[0]).toMatchObject({
       who: 'operator',
