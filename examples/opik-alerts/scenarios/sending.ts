@@ -67,7 +67,7 @@ const generalBody: Scenario<World> = async (stage) => {
 
 const slackCard: Scenario<World> = async (stage) => {
   const workspace = await Workspace.open(stage)
-  const { path } = await workspace.alert({ alert_type: 'slack', name: 'Errors & <more>' })
+  const { id, path } = await workspace.alert({ alert_type: 'slack', name: 'Errors & <more>' })
   await workspace.happen('trace:errors', 1_000)
   await workspace.idle()
   const cards = stage.world.receivers.accepted('slack', path)
@@ -78,6 +78,11 @@ const slackCard: Scenario<World> = async (stage) => {
     `it says: ${text.split('\n').slice(0, 2).join(' / ')}`,
     text.startsWith('*Errors &amp; &lt;more&gt;*\n*1,000* new Trace Errors events') && text.includes('and 990 more'),
   )
+  await workspace.call('PATCH', `/alerts/${id}`, { debouncing: REAL_TIME })
+  await workspace.happen('trace:errors', 2)
+  await workspace.idle()
+  const { length } = stage.world.receivers.accepted('slack', path)
+  workspace.check(`without debouncing, two errors are ${length - 1} messages`, length === 3)
 }
 
 const pagerDutyAlert: Scenario<World> = async (stage) => {
