@@ -1,8 +1,9 @@
 // `Alerts` is what people do to alerts. An alert is a row of the app's own table and an endpoint of Sluice, which has the URL and the secrets.
 import { randomUUID } from 'node:crypto'
-import { type Clock, type EndpointUpdate, type Sluice, SluiceError } from 'sluice'
+import { SluiceError, type Clock, type EndpointUpdate, type EndpointWithHealth, type Page, type Sluice } from 'sluice'
 import type { AlertTable } from './alert-table.ts'
 import {
+  assertOneAuthorization,
   parseAlert,
   parseChange,
   InvalidAlert,
@@ -58,7 +59,10 @@ export class Alerts {
   }
 
   async list(workspace: string): Promise<readonly object[]> {
-    return Promise.all((await this.#table.ofWorkspace(workspace)).map((alert) => this.#describe(alert)))
+    const endpoints = new Map((await this.#app.endpoints.list()).map((one) => [one.id, one]))
+    const lanes = Map.groupBy(await this.#openLanes(workspace), ({ key }) => key.slice(0, key.indexOf(':')))
+    const alerts = await this.#table.ofWorkspace(workspace)
+    return alerts.map((alert) => describeAlert(alert, endpoints.get(alert.endpoint), lanes.get(alert.id) ?? []))
   }
 
   async show(id: string): Promise<object | undefined> {
@@ -112,6 +116,7 @@ export class Alerts {
       throw new InvalidAlert('secret_token must be omitted for Slack, because the URL is the secret.')
     if (token === null && alert_type === 'pagerduty')
       throw new InvalidAlert('secret_token must be the integration key of PagerDuty; got none.')
+    assertOneAuthorization(headers, token)
     const added = token === undefined ? {} : token === null ? { authorization: null } : authorization(alert_type, token)
     const update: EndpointUpdate = {
       ...(url !== undefined && { url }),
@@ -132,7 +137,7 @@ export class Alerts {
     }
   }
 
-  async #windows(id: string) {
+  async #windows(id: string): Promise<readonly Window[]> {
     const lanes = await Promise.all(EVENT_TYPES.map((type) => this.#app.admin.lanes.get(COLLECT, laneOf(id, type))))
     return lanes.filter((lane) => lane !== undefined)
   }
@@ -141,17 +146,44 @@ export class Alerts {
     for (const { key } of await this.#windows(id)) await this.#app.admin.lanes.runNow(COLLECT, key)
   }
 
-  /** Without secrets. */
-  async #describe({ endpoint: id, ...alert }: Alert): Promise<object> {
-    const endpoint = await this.#app.endpoints.get(id)
-    const { url, headers = [], health, lastSuccessfulDeliveryAt } = endpoint ?? {}
-    const windows = (await this.#windows(alert.id)).map(({ key, waiting, window }) => ({
+  async #openLanes(tenant: string): Promise<readonly Window[]> {
+    const found: Window[] = []
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const page: Page<Window> = await this.#app.admin.lanes.list({ flow: COLLECT, tenant }, cursor, PAGE)
+      found.push(...page.items)
+      cursor = page.next
+    }
+    return found
+  }
+
+  async #describe(alert: Alert): Promise<object> {
+    return describeAlert(alert, await this.#app.endpoints.get(alert.endpoint), await this.#windows(alert.id))
+  }
+}
+
+const PAGE = 1_000
+
+/** The lane of an alert and event type. */
+interface Window {
+  readonly key: string
+  readonly waiting: number
+  readonly window: number
+}
+
+/** Without secrets. */
+function describeAlert(
+  { endpoint: _endpoint, ...alert }: Alert,
+  { url, headers = [], health, lastSuccessfulDeliveryAt }: Partial<EndpointWithHealth> = {},
+  lanes: readonly Window[],
+): object {
+  const windows = lanes
+    .filter(({ waiting }) => waiting > 0)
+    .map(({ key, waiting, window }) => ({
       event_type: key.slice(alert.id.length + 1),
       events: waiting,
       ends_at: window,
     }))
-    return { ...alert, url, headers, health, last_successful_delivery_at: lastSuccessfulDeliveryAt ?? null, windows }
-  }
+  return { ...alert, url, headers, health, last_successful_delivery_at: lastSuccessfulDeliveryAt ?? null, windows }
 }
 
 /** The sample of Opik. */

@@ -28,6 +28,8 @@ export function build({ store, env, clock, options, watch }: Surroundings): Slui
   app.flow('match', {
     on: occurred,
     key: (event) => event.tenant,
+    // A run publishes each event once for each alert about it, in one commit.
+    maxEvents: 250,
     run: async ({ key: workspace, events, publish, count }) => {
       const alerts = (await table.ofWorkspace(workspace)).filter(({ enabled }) => enabled)
       for (const { id: event_id, data } of events) {

@@ -85,7 +85,11 @@ function assertReachable({ alert_type, secret_token, headers }: NewAlert): void 
     throw new InvalidAlert('secret_token must be the integration key of PagerDuty; got none.')
   if (alert_type === 'slack' && secret_token !== null)
     throw new InvalidAlert('secret_token must be omitted for Slack, because the URL is the secret.')
-  if (secret_token !== null && Object.keys(headers).some((name) => name.toLowerCase() === 'authorization'))
+  assertOneAuthorization(headers, secret_token)
+}
+
+export function assertOneAuthorization(headers: object = {}, token: string | null = null): void {
+  if (token !== null && Object.keys(headers).some((name) => name.toLowerCase() === 'authorization'))
     throw new InvalidAlert('headers must not have authorization beside a secret_token. Remove one of them.')
 }
 

@@ -36,4 +36,5 @@ export type NotificationData = NotificationBody & Partial<Card>
 
 export const notification = defineEvent<NotificationData>('opik/alert.notification')
 
+/** What Opik tells the receiver. sending.ts keeps to it. */
 export const MAX_RETRIES = 3

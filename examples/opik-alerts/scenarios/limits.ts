@@ -2,7 +2,7 @@
 import type { Scenario } from '../../kit/example.ts'
 import { EVENT_TYPES } from '../domain/event-types.ts'
 import type { World } from '../world.ts'
-import { REAL_TIME, Workspace, type AlertInApi } from './workspace.ts'
+import { Workspace, type AlertInApi } from './workspace.ts'
 
 const CAP = 2_000
 const KEYS = 20
@@ -126,7 +126,6 @@ const windows: Scenario<World> = async (stage) => {
   }
   const plain = await workspace.alert({ debouncing: undefined })
   workspace.check('the default is 60 s', plain.debouncing.enabled && plain.debouncing.window_size === 60_000)
-  workspace.check('the presets are those of the design', !REAL_TIME.enabled)
 }
 
 /** A metric of the flow that collects, which other scenarios of a play have raised as well. */

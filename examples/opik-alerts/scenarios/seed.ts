@@ -1,7 +1,7 @@
 // Scenarios 1 to 3 of the design, and the tests that it requires.
 import type { Scenario } from '../../kit/example.ts'
 import type { World } from '../world.ts'
-import { REAL_TIME, Workspace } from './workspace.ts'
+import { REAL_TIME, Workspace, type AlertInApi } from './workspace.ts'
 
 const singleEvent: Scenario<World> = async (stage) => {
   const workspace = await Workspace.open(stage)
@@ -33,16 +33,20 @@ const multipleEvents: Scenario<World> = async (stage) => {
     payload?.eventCount === 3 && payload.aggregationType === 'consolidated',
   )
   const next = await workspace.happen()
-  const [since, { windows }] = [workspace.published, await workspace.show((await firstAlert(workspace)) ?? '')]
-  workspace.check(`the next event opens a window: ${JSON.stringify(windows)}`, windows[0]?.events === 1)
+  const since = workspace.published
+  await stage.until(
+    'the next event opens a window',
+    async () => (await firstAlert(workspace))?.windows[0]?.events === 1,
+  )
   await workspace.idle()
   workspace.checkIds('two notifications', path, [ids, next])
   workspace.checkWait(path, 1, since, 60)
 }
 
-async function firstAlert(workspace: Workspace): Promise<string | undefined> {
+/** As the list of the workspace shows it. */
+async function firstAlert(workspace: Workspace): Promise<AlertInApi | undefined> {
   const { json } = await workspace.call('GET', `/workspaces/${workspace.name}/alerts`)
-  return (json as unknown as readonly { readonly id: string }[])[0]?.id
+  return (json as unknown as readonly AlertInApi[])[0]
 }
 
 const debouncingDisabled: Scenario<World> = async (stage) => {

@@ -238,6 +238,7 @@ const refused: Scenario<World> = async (stage) => {
     [{ ...asked, url: 'https://169.254.169.254/latest' }, 'url is not allowed'],
     [{ ...asked, alert_type: 'pagerduty' }, 'secret_token must be the integration key'],
     [{ ...asked, alert_type: 'slack', secret_token: 'x' }, 'secret_token must be omitted for Slack'],
+    [{ ...asked, secret_token: 'x', headers: { Authorization: 'y' } }, 'headers must not have authorization'],
     [{ ...asked, debouncing: 'sometimes' }, 'debouncing: must be high-frequency, low-frequency, real-time'],
     [{ ...asked, window: 5 }, 'window'],
   ]

@@ -43,7 +43,7 @@ describe('sending', () => {
 function importsOf(file: URL, known = new Set<string>()): ReadonlySet<string> {
   if (known.has(file.href)) return known
   known.add(file.href)
-  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)'/g))
+  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/(?:from|import) ?\(?'(\.[^']+)'/g))
     importsOf(new URL(path, file), known)
   return known
 }
