@@ -32,7 +32,10 @@ export class ArrivalCache {
   }
 }
 
-/** The events of a lane change only with one of these numbers: positions are drawn once, and a claim takes a prefix. */
+/**
+ * `toVersion` returns text that changes whenever the events of the lane change. These values suffice, because a position is drawn
+ * once, and a claim takes the first events.
+ */
 function toVersion({ row, tail, waiting, replays, bytes, run }: Lane): string {
   return [row, tail, waiting, replays, bytes, run?.id, run?.events, run?.bytes].join('/')
 }

@@ -45,7 +45,7 @@ type DocumentWrite = WriteDocsCall['writes'][number]
 interface NewApiKeyOptions {
   readonly name: string
   readonly role: KeyRole
-  /** Required with the role `register`, and only then allowed. '' stands for endpoints without a tenant. */
+  /** Required with the role `register`, and rejected with the others. '' means endpoints without a tenant. */
   readonly tenant?: string
   readonly by?: string
 }

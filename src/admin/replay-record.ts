@@ -35,7 +35,9 @@ export interface ReplayRecord {
   readonly error: string
   /** The start of the replay; later arrivals are not part of it. */
   readonly until: Millis
+  /** Where the next page begins, in the search of the store. */
   readonly cursor: string
+  /** Rises with every page, cancel and resume. It is part of the dedupe id of the event that starts the next page. */
   readonly step: number
 }
 
@@ -46,7 +48,7 @@ export interface StoredReplay {
   readonly record: ReplayRecord
   readonly rev: number
   readonly now: Millis
-  /** The epoch of the routes when the record was read. */
+  /** The epoch of the routes when the record was read: a change of flows or endpoints raises it (L18). */
   readonly routes: number
 }
 

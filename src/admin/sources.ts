@@ -26,6 +26,6 @@ export interface Sources {
 export interface SourcesAdmin extends Sources {
   /** `activity` returns what each source received and refused lately. */
   activity(): Promise<readonly SourceActivity[]>
-  /** `sample` signs a test request to the source at the origin; undefined if there is no such source. */
+  /** `sample` signs a test request to the source at the origin. It returns undefined for an unknown source. */
   sample(source: string, origin: string): Promise<SampleRequest | undefined>
 }

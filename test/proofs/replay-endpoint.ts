@@ -14,7 +14,7 @@ export const title =
 const AT_ONCE = 1_000
 const RATE = 5_000
 const MOST_MS_TO_STOP = 1_000
-/** Long enough that whatever still comes would have come. */
+/** Any POST that is still under way arrives within this time. */
 const QUIET_MS = 3_000
 
 interface Receiver {
