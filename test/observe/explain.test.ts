@@ -69,7 +69,9 @@ describe.each(STORES)('explain on %s', (name) => {
     await t.append('c', { key: 'c', quiet: Infinity, max: Infinity })
     const endless = await explanationOf(t, {}, 'c')
     expect(endless).toMatchObject({ state: 'idle', facts: { waiting: 1, deadline: undefined } })
-    expect(endless.text).toContain('has 1 event and no deadline: only a full batch or an operator ends its window.')
+    expect(endless.text).toContain(
+      'has 1 event and no deadline: a full batch or an operator ends its window, or the end',
+    )
   })
 
   it('ready: the permits of the flow, or of its group, are mentioned only if they are all taken', async () => {

@@ -15,7 +15,7 @@ export interface TransformVersion {
 }
 
 const KIND = 'endpoint-transform'
-export const KEPT_VERSIONS = 10
+const KEPT_VERSIONS = 10
 const MAX_CACHED = 200
 
 export class TransformVersions {

@@ -31,7 +31,7 @@ const CLAUSES: Readonly<Record<LaneState | 'empty', (facts: ExplanationFacts) =>
 
 function describeIdle(facts: ExplanationFacts): string {
   if (facts.waiting > 0)
-    return `has ${describeContent(facts)} and no deadline: only a full batch or an operator ends its window`
+    return `has ${describeContent(facts)} and no deadline: a full batch or an operator ends its window, or the end of the history that a new endpoint gets first`
   const { ended, keptUntil, now } = facts
   if (ended === undefined || keptUntil === undefined) {
     return `has nothing to do: ${[...describePast(facts), describeHowToFill(facts)].join(', and ')}`
