@@ -18,7 +18,7 @@ export interface ReplayPlan {
 }
 
 /** What one flow would do with the events, scaled from the `sampled` ones. Lanes are those of the sample. */
-export interface PlannedFlow {
+interface PlannedFlow {
   readonly flow: string
   readonly placed: number
   /** The flow wants the event, but finds no key in it. */
