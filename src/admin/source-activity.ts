@@ -15,7 +15,7 @@ export interface SourceActivity extends SourceView {
   /** Among the last 50 refused requests. */
   readonly refusedHour: number
   readonly byReason: Readonly<Partial<Record<ProblemCode, number>>>
-  /** Within the last day, to the minute. */
+  /** Within the last day: the minute in which the latest event arrived. */
   readonly lastReceived: Millis | undefined
 }
 
@@ -38,7 +38,7 @@ export async function readSourceActivity(deps: SourceActivityDependencies): Prom
       const known = received.get(source) ?? { hour: 0, last: 0 }
       received.set(source, known)
       if (at + span > now - HOUR) known.hour += count
-      if (count > 0) known.last = Math.max(known.last, Math.min(at + span, now))
+      if (count > 0) known.last = Math.max(known.last, at)
     }
   }
   return Promise.all(

@@ -108,7 +108,8 @@ describe.each(STORES)('the sources on %s', (store) => {
       verified: false,
       receivedHour: 1,
       refusedHour: 0,
-      lastReceived: START + 5_000,
+      // The beginning of the minute.
+      lastReceived: START,
     })
     expect(await find('code')).toMatchObject({
       verified: true,

@@ -105,7 +105,7 @@ describe('sluice send', () => {
       '--data={"id":"evt_same","type":"a","object":"event"}',
     )
     expect(same.stdout).toContain(
-      'stored: 1 event\nduplicate: 2 events\nA duplicate has the id of an event that is stored',
+      'stored: 1 event\nduplicate: 2 events\nA duplicate has the id of a stored event. Pass other --data',
     )
     const { items } = (await server.sluice('events', '--json')).json as { readonly items: readonly Item[] }
     const types = items.map(({ source, type }) => `${source}/${type}`)

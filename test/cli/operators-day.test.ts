@@ -117,7 +117,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (sto
     expect(await desk.says('flows')).toMatch(/^health-metrics +3 +0 .*by ada: the database is away$/m)
     expect(await desk.says('explain', FLOW, 'user-201')).toContain('the database is away')
     expect(await desk.says('dead', 'count', `--flow=${FLOW}`)).toBe('12 dead letters.\n')
-    expect(await desk.json('dead', 'count', '--flow=another')).toEqual({ count: 0 })
+    expect(await desk.json('dead', 'count', '--flow=another')).toMatchObject({ count: 0 })
     downstream.isUp = true
     expect(await desk.says('flows', 'resume', FLOW)).toBe('Done.\n')
     const asked = await desk.run('dead', 'retry', `--flow=${FLOW}`)
@@ -190,7 +190,7 @@ test('the same works beside sluice start on a file, watched live, until somebody
   await desk.signIn('ada')
   const tail = new Program(folder, ['tail', '--verbose'], desk.env)
   const ended = (how: 'dead' | 'done', runs: number): Promise<string> => {
-    const end = `.* ${FLOW} \\S+ ${how}\\n`
+    const end = `.* ${FLOW} \\S+ \\S+ ${how}\\n`
     return tail.said(new RegExp(`(?:${end}(?:(?!${end}).*\\n)*){${runs}}`))
   }
   // The notification comes before the audit entry.

@@ -43,8 +43,14 @@ const WRONG: readonly unknown[] = [
 const { endpoints } = app
 const { deadLetters, lanes, flows, replays, keys, encryption, audit, events, runs, limits, sources } = app.admin
 const FACES = { deadLetters, lanes, flows, replays, keys, encryption, audit, endpoints, events, runs, limits, sources }
-/** The calls that the engine itself makes for each delivery. */
-const OWN: ReadonlySet<string> = new Set(['endpoints.findTarget', 'keys.onChange', 'keys.constructor'])
+/** The calls that only the engine makes. */
+const OWN: ReadonlySet<string> = new Set([
+  'endpoints.findTarget',
+  'keys.onChange',
+  'keys.constructor',
+  'replays.sendAgain',
+  'replays.sendHistory',
+])
 
 function membersOf(face: object): readonly string[] {
   const prototype: unknown = Object.getPrototypeOf(face)

@@ -13,7 +13,7 @@ const MANY_EVENTS = `insert into events
   from generate_series(1, 100000) n`
 const LETTERS = 20_000
 const MANY_LETTERS = `insert into letters
-  select 'l' || n, n, 'lane', 'f' || n % 2, '', '', '', '', 'dead', '', n, 1, 0, false, '{}', repeat('x', 1000)
+  select 'l' || n, n, 'lane', 'f' || n % 2, '', '', '', '', 'dead', '', n, 1, 0, false, '{}', repeat('x', 1000), ''
   from generate_series(1, ${LETTERS}) n`
 let opened = 0
 

@@ -93,7 +93,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
         from generate_series(1, 100000) n;
       insert into runs select 200000 + n, '', case when n <= 60000 then 'l' || n else 'hot' end, 'f', 'k', '',
           case when n <= 60000 then 'done' else 'dead' end, '', 0, 1, 0, 0, array[n], null from generate_series(1, 80000) n;
-      insert into letters select 'x' || n, 300000 + n, 'hot', 'f', 'k', '', '', '', 'dead', 'no', 1, 1, 0, false, array[n, n, 500], '[]'
+      insert into letters select 'x' || n, 300000 + n, 'hot', 'f', 'k', '', '', '', 'dead', 'no', 1, 1, 0, false, array[n, n, 500], '[]', ''
         from generate_series(60001, 80000) n;
       insert into lanes (id, row, flow, key, tenant, grp, tail, waiting, bytes, ticket, line, ring_ticket, rev, rest)
         values ('deep', 1, 'f', 'k', '', '', 20000, 19000, 0, 1, 0, 1, 1,

@@ -100,7 +100,7 @@ export const plainSql = alone(async (stage) => {
 })
 
 /** Waits for three discoveries and a batch. */
-export async function threeLooks(stage: Stage<World>): Promise<void> {
+async function threeLooks(stage: Stage<World>): Promise<void> {
   const { discovery: every, batch } = stage.world.times
   await stage.sleep(3 * every + batch + 1_500)
 }

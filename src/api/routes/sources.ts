@@ -50,7 +50,9 @@ const SOURCE = z.strictObject({
   receivedHour: z.int(),
   refusedHour: z.int().meta({ description: 'Among the last 50 refused requests.' }),
   byReason: z.record(z.string(), z.int()).meta({ description: 'The refused requests of the last hour by code.' }),
-  lastReceived: timestamp.optional().meta({ description: 'Within the last day, to the minute.' }),
+  lastReceived: timestamp
+    .optional()
+    .meta({ description: 'Within the last day: the minute in which the latest event arrived.' }),
 })
 
 export const sources: readonly ApiRoute[] = withTag('sources', [
