@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PermanentError, Sluice, type SluiceOptions } from '../../src/index.ts'
+import { alerts, PermanentError, Sluice, type SluiceOptions } from '../../src/index.ts'
 import { standardWebhooks } from '../../src/sources/index.ts'
 
 export interface SceneOptions {
@@ -15,6 +15,8 @@ export interface SceneOptions {
   /** With `empty`, nothing has happened yet. */
   readonly content?: 'full' | 'empty'
   readonly options?: Partial<SluiceOptions>
+  /** Declares an alert that more than ten dead letters raise. */
+  readonly hasAlert?: boolean
 }
 
 export interface Scene {
@@ -26,6 +28,8 @@ export interface Scene {
   readonly working: string
   /** Lets the runs that wait for the test go on. */
   release(): void
+  /** From now on the handler of `invoices` works. */
+  repair(): void
   /** Publishes events of many keys, so many a second, until the result is called. */
   traffic(perSecond: number): () => void
   close(): Promise<void>
@@ -37,7 +41,12 @@ const PEOPLE = ['ada', 'mira', 'otto', 'cho', 'lena', 'bob', 'eve', 'kim'] as co
 /** The events of the flow `refresh` that hold its permits. */
 const RUNNING = 2
 
-export async function openScene({ pace = 'still', content = 'full', options = {} }: SceneOptions = {}): Promise<Scene> {
+export async function openScene({
+  pace = 'still',
+  content = 'full',
+  options = {},
+  hasAlert = false,
+}: SceneOptions = {}): Promise<Scene> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-scene-'))
   const receiver = await startReceiver()
   const gate = Promise.withResolvers<void>()
@@ -50,7 +59,9 @@ export async function openScene({ pace = 'still', content = 'full', options = {}
     shutdownTimeout: '10ms',
     ...options,
   })
-  declare(app, pace === 'live', gate.promise)
+  const bug = { isThere: true }
+  declare(app, { isLive: pace === 'live', gate: gate.promise, bug })
+  if (hasAlert) app.alert('too-many', { when: alerts.deadLetters({ above: 10 }) })
   await app.start()
   const { url } = await app.listen({ port: 0 })
   const endpoints = await createEndpoints(app, receiver.url)
@@ -61,6 +72,7 @@ export async function openScene({ pace = 'still', content = 'full', options = {}
     url: `${url}/dashboard/`,
     ...endpoints,
     release: () => gate.resolve(),
+    repair: () => (bug.isThere = false),
     traffic: (perSecond) => {
       const stop = startTraffic(app, perSecond)
       stops.push(stop)
@@ -83,7 +95,14 @@ interface Keyed {
 
 const keyOf = ({ data }: Keyed): string => (data as { key: string }).key
 
-function declare(app: Sluice, isLive: boolean, gate: Promise<void>): void {
+interface Declared {
+  readonly isLive: boolean
+  readonly gate: Promise<void>
+  /** Whether the handler of `invoices` fails. */
+  readonly bug: { isThere: boolean }
+}
+
+function declare(app: Sluice, { isLive, gate, bug }: Declared): void {
   const long = isLive ? '10s' : '20m'
   const api = app.limit('notion-api', { rate: 2, per: '1h' })
   app.source('stripe', standardWebhooks({ secret: SECRET }))
@@ -109,7 +128,7 @@ function declare(app: Sluice, isLive: boolean, gate: Promise<void>): void {
     retry: [],
     run: ({ events }) => {
       const bad = events.find(({ data }) => (data as { broken?: boolean }).broken)
-      if (bad !== undefined) throw new TypeError("Cannot read properties of undefined (reading 'tax')")
+      if (bad !== undefined && bug.isThere) throw new TypeError("Cannot read properties of undefined (reading 'tax')")
     },
   })
   app.flow('ledger', {

@@ -88,6 +88,8 @@ export function limitLook(limit: Limit, now: number): Look {
   }
   if (limit.stretch !== undefined && limit.stretch > 1.005)
     return look('limit', 's-limit', `Slowed ×${limit.stretch.toFixed(1)}`)
+  // Somebody waits, and every slot until then is reserved.
+  if ((limit.waiting ?? 0) > 0 && (limit.busyUntil ?? 0) > now) return look('limit', 's-limit', 'Used up')
   return look('run', 's-up', 'Free')
 }
 

@@ -255,6 +255,7 @@ export interface ApiKey {
   readonly id: string
   readonly name: string
   readonly role: string
+  readonly tenant?: string
   readonly created: number
   readonly by: string
 }

@@ -59,7 +59,7 @@ export function Audit(): JSX.Element {
                 <tr key={id}>
                   <td class="mono nowrap">{when(at, second.value)}</td>
                   <td class="cut">
-                    <b class="type">{visible(who)}</b>
+                    <b class="type">{who === '' ? 'the app' : visible(who)}</b>
                   </td>
                   <td class="soft audit-what">{visible(what)}</td>
                   <td class="num dim wide-only">

@@ -67,7 +67,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
   {
     title: 'State',
     cell: (delivery) => (
-      <a href={withQuery({ batch: delivery.id })} aria-label={`Batch ${delivery.id}`}>
+      <a href={withQuery({ batch: delivery.id })}>
         <Chip look={lookOf(delivery)} plain />
       </a>
     ),

@@ -1,5 +1,6 @@
 // The keys of the API: who may. A new secret is shown once.
 import type { JSX } from 'preact'
+import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { Bones, Button, Chip, Empty, Failure, Panel } from '../../components/basics.tsx'
 import { Confirm } from '../../components/confirm.tsx'
@@ -10,19 +11,23 @@ import { ApiError, post, remove, segment } from '../../lib/api.ts'
 import { second } from '../../lib/clock.ts'
 import { plural, visible, when } from '../../lib/format.ts'
 import type { Look } from '../../lib/states.ts'
-import type { ApiKey, Page, Role } from '../../lib/types.ts'
+import type { ApiKey, Page } from '../../lib/types.ts'
 import { useResource } from '../../state/resource.ts'
 import { place, setQuery } from '../../state/router.ts'
-import { mayOperate } from '../../state/session.ts'
+import { mayOperate, session, signIn } from '../../state/session.ts'
 import { act } from '../../state/toast.ts'
 
-const ROLES: readonly { readonly role: Role; readonly text: string }[] = [
+const ROLES: readonly { readonly role: string; readonly text: string }[] = [
   { role: 'read', text: 'read: sees everything, changes nothing' },
   { role: 'publish', text: 'publish: publishes events' },
+  { role: 'register', text: 'register: creates endpoints of its tenant' },
   { role: 'operate', text: 'operate: may do everything' },
 ]
 
 const lookOf = (role: string): Look => ({ tone: 'still', icon: 's-idle', word: role })
+
+/** The secret of the key that was just created. It outlives the page, so that a sign-in in between cannot lose it. */
+const created = signal<string | undefined>(undefined)
 
 function close(): void {
   setQuery({ new: undefined })
@@ -81,6 +86,9 @@ export function Keys(): JSX.Element {
                   </td>
                   <td>
                     <Chip look={lookOf(key.role)} plain />
+                    {key.tenant !== undefined && key.tenant !== '' && (
+                      <span class="sub cut">{visible(key.tenant)}</span>
+                    )}
                   </td>
                   <td class="soft nowrap wide-only">{when(key.created, second.value)}</td>
                   <td class="soft cut wide-only">{visible(key.by === '' ? '–' : key.by)}</td>
@@ -108,6 +116,9 @@ export function Keys(): JSX.Element {
         )}
       </Panel>
       {may && place.value.query['new'] !== undefined && <CreateKey onCreated={refresh} />}
+      {created.value !== undefined && (
+        <SecretOnce title="The new key" secret={created.value} onClose={() => (created.value = undefined)} />
+      )}
       {revoking !== undefined && (
         <Confirm
           title={`Revoke the key ${visible(revoking.name)}?`}
@@ -124,21 +135,28 @@ export function Keys(): JSX.Element {
 
 function CreateKey({ onCreated }: { onCreated: () => void }): JSX.Element {
   const [name, setName] = useState('')
-  const [role, setRole] = useState<Role>('read')
+  const [role, setRole] = useState('read')
+  const [tenant, setTenant] = useState('')
   const [error, setError] = useState<ApiError>()
-  const [secret, setSecret] = useState<string>()
   const create = async (): Promise<void> => {
     setError(undefined)
     try {
-      const key = await post<ApiKey & { readonly secret: string }>('keys', { name: name.trim(), role })
-      setSecret(key.secret)
+      const body = {
+        name: name.trim(),
+        role,
+        ...(tenant.trim() !== '' && role === 'register' && { tenant: tenant.trim() }),
+      }
+      const { secret } = await post<ApiKey & { readonly secret: string }>('keys', body)
+      created.value = secret
+      close()
+      // The first key ends the access without one: the page goes on with the new key.
+      if (session.value?.by === 'loopback') await signIn(secret)
       onCreated()
     } catch (problem) {
       if (!(problem instanceof ApiError)) throw problem
       setError(problem)
     }
   }
-  if (secret !== undefined) return <SecretOnce title="The new key" secret={secret} onClose={close} />
   return (
     <Dialog title="Create a key" onClose={close}>
       <form
@@ -168,6 +186,12 @@ function CreateKey({ onCreated }: { onCreated: () => void }): JSX.Element {
             </label>
           ))}
         </fieldset>
+        {role === 'register' && (
+          <label>
+            Tenant
+            <input type="text" value={tenant} onInput={(event) => setTenant(event.currentTarget.value)} />
+          </label>
+        )}
         <div class="btns">
           <Button kind="bare" onClick={close}>
             Cancel

@@ -17,7 +17,7 @@ export function causeOf({ cause, status, flow, by }: LimitPause): string {
 }
 
 export function limitSentence(limit: Limit, now: number): readonly Phrase[] {
-  const { pausedUntil = 0, paused, stretch = 1, used = 0, waiting = 0 } = limit
+  const { pausedUntil = 0, paused, stretch = 1, used = 0, waiting = 0, busyUntil = 0 } = limit
   const waits: readonly Phrase[] =
     waiting === 0 ? [] : [' ', bold(plural(waiting, 'lane')), waiting === 1 ? ' waits for it.' : ' wait for it.']
   if (pausedUntil > now) {
@@ -38,7 +38,10 @@ export function limitSentence(limit: Limit, now: number): readonly Phrase[] {
       ...waits,
     ]
   }
-  if (waiting > 0 && used >= 0.9) return [{ text: 'The budget is used up.', tone: 'limit' }, ...waits]
+  if (waiting > 0 && busyUntil > now) {
+    const free = bold(`in ${countdown(busyUntil - now)}`)
+    return [{ text: 'The budget is used up.', tone: 'limit' }, ...waits, ' The next free slot is ', free, '.']
+  }
   if (waiting > 0) return ['It gives slots in order.', ...waits]
   return used === 0 ? ['Nothing uses it right now.'] : [bold(percent(used)), ' of the budget is used; nothing waits.']
 }

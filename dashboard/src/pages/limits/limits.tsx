@@ -73,7 +73,7 @@ function remarkOf(limits: readonly Limit[], now: number): string | undefined {
   if (limits.length === 0) return undefined
   const busy = limits.filter((limit) => limitLook(limit, now).tone !== 'run').length
   const waiting = limits.reduce((sum, { waiting: lanes = 0 }) => sum + lanes, 0)
-  return `${plural(limits.length, 'limit')}; ${busy === 0 ? 'none is paused or slowed' : `${count(busy)} paused or slowed`}${waiting === 0 ? '' : `; ${plural(waiting, 'lane')} waiting`}`
+  return `${plural(limits.length, 'limit')}; ${busy === 0 ? 'all are free' : `${count(busy)} not free`}${waiting === 0 ? '' : `; ${plural(waiting, 'lane')} waiting`}`
 }
 
 function Card({ limit, isChosen }: { limit: Limit; isChosen: boolean }): JSX.Element {
@@ -105,8 +105,10 @@ function Card({ limit, isChosen }: { limit: Limit; isChosen: boolean }): JSX.Ele
   )
 }
 
-function declared({ rate, per, burst = 0 }: Limit): string {
-  if (rate === undefined || per === undefined) return 'declared by another app'
+function declared({ name, rate, per, burst = 0 }: Limit): string {
+  if (name.startsWith('sluice.replay/')) return 'the pace of a replay'
+  if (name.startsWith('sluice.endpoint/')) return 'the rate of an endpoint'
+  if (rate === undefined || per === undefined) return 'not declared by this app'
   return `${rateOf(rate, per)}${burst > 0 ? `, bursts of ${count(burst)}` : ''}`
 }
 

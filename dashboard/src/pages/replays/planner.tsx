@@ -8,7 +8,7 @@ import { address, post, segment } from '../../lib/api.ts'
 import { second } from '../../lib/clock.ts'
 import { count, countdown, dateOf, plural, visible, when } from '../../lib/format.ts'
 import type { EventHistogram, Page, Replay, ReplayPlan, Source } from '../../lib/types.ts'
-import { useResource, type Resource } from '../../state/resource.ts'
+import { useResource } from '../../state/resource.ts'
 import { go, place, setQuery } from '../../state/router.ts'
 import { mayOperate } from '../../state/session.ts'
 import { status } from '../../state/status.ts'
@@ -22,18 +22,11 @@ function change(values: Readonly<Record<string, string | undefined>>): void {
   setQuery(values, { replace: true })
 }
 
-/** The plan by flow; a server that only counts returns the count alone. */
-function usePlan({ filter, into }: Plan): Resource<ReplayPlan> {
-  const query = { ...filter, ...(into.length > 0 && { into: into.join(',') }) }
-  const planned = useResource<ReplayPlan>(address('replays/plan', query), { every: 15_000 })
-  const isOld = planned.error?.status === 400 || planned.error?.status === 404
-  const counted = useResource<ReplayPlan>(isOld ? address('replays/count', filter) : undefined, { every: 15_000 })
-  return isOld ? counted : planned
-}
-
 export function Planner(): JSX.Element {
   const plan = planOf(place.value.query)
-  const planned = usePlan(plan)
+  const { filter, into } = plan
+  const query = { ...filter, ...(into.length > 0 && { into: into.join(',') }) }
+  const planned = useResource<ReplayPlan>(address('replays/plan', query), { every: 15_000 })
   return (
     <Frame title="Plan a replay" path={[{ text: 'Replays', to: 'replays' }]}>
       <div class="cols side-right plan-cols">

@@ -10,6 +10,8 @@ export const REPLAY_LOOKS: Readonly<Record<Replay['state'], Look>> = {
   stuck: { tone: 'fail', icon: 's-dead', word: 'Stuck' },
 }
 
+const MOST_FLOWS = 3
+
 /** `whatOf` says which events a replay reads: "order.paid of shopify, from 06:00 until 18:00". */
 export function whatOf(
   { filter, event, endpoint }: Pick<Replay, 'filter' | 'event' | 'endpoint'>,
@@ -32,7 +34,9 @@ export function whatOf(
 
 export function intoText({ into, endpoint }: Pick<Replay, 'into' | 'endpoint'>): string {
   if (endpoint !== undefined) return `to ${endpoint}`
-  return into.length === 0 ? 'into all flows' : `into ${visible(into.join(', '))}`
+  if (into.length === 0) return 'into all flows'
+  const shown = into.slice(0, MOST_FLOWS).join(', ')
+  return `into ${visible(shown)}${into.length > MOST_FLOWS ? ` and ${into.length - MOST_FLOWS} more` : ''}`
 }
 
 export function paceText({ rate, per }: Pick<Replay, 'rate' | 'per'>): string {

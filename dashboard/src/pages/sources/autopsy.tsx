@@ -19,6 +19,8 @@ const WORDS: Readonly<Record<string, string>> = {
   stored: 'Stored',
 }
 
+const STATES: Readonly<Record<Check['state'], string>> = { passed: 'passed', failed: 'failed', skipped: 'not reached' }
+
 export function Autopsy({ request }: { request: RefusedRequest }): JSX.Element {
   const { checks, code, at, address, what, fix, autopsy } = request
   return (
@@ -91,7 +93,7 @@ function Gates({ checks }: { checks: readonly Check[] }): JSX.Element {
               />{' '}
               {WORDS[step] ?? visible(step)}
             </b>
-            <span>{visible(text)}</span>
+            <span>{text === '' ? STATES[state] : visible(text)}</span>
           </li>
         ))}
       </ol>
