@@ -56,7 +56,7 @@ async function refuse(url: string): Promise<void> {
 /** Each page with a text that it shows only once its data are there. */
 const PAGES: readonly (readonly [string, string | RegExp])[] = [
   ['dead letters', 'cus_B38'],
-  ['a dead letter', 'Retry 39'],
+  ['a dead letter', 'Its event'],
   ['a blocking dead letter', 'Blocks its lane'],
   ['unrouted events', 'No unrouted events.'],
   ['endpoints', 'Acme Billing'],
@@ -71,7 +71,7 @@ const PAGES: readonly (readonly [string, string | RegExp])[] = [
   ['a plan', 'Replay 7 events'],
   ['limits', 'Next slots'],
   ['a limit', 'Next slots'],
-  ['sources', 'fits no secret'],
+  ['sources', 'does not match this body'],
   ['no source', 'POST /in/nowhere'],
   ['alerts', 'too-many'],
   ['audit', 'added endpoint'],

@@ -5,7 +5,7 @@ import { At, Bones, Button, Chip, Empty, Failure, Field, Panel, Segments, Select
 import { Frame } from '../../components/shell.tsx'
 import { Table, type Column } from '../../components/table.tsx'
 import { address } from '../../lib/api.ts'
-import { plural, visible } from '../../lib/format.ts'
+import { clock, plural, visible } from '../../lib/format.ts'
 import { LANE_LOOKS } from '../../lib/states.ts'
 import type { DeadLetter, DeadReasons } from '../../lib/types.ts'
 import { laneName } from '../../state/endpoint-names.ts'
@@ -181,7 +181,7 @@ const DIED: Column<DeadLetter> = {
   title: 'Died',
   class: 'mono nowrap',
   cell: ({ id, at }) => (
-    <a href={withQuery({ id })} aria-label={`Dead letter ${id}`}>
+    <a href={withQuery({ id })} aria-label={`${clock(at)}, dead letter ${id}`}>
       <At at={at} />
     </a>
   ),

@@ -297,7 +297,9 @@ function Preview({ plan, planned, isStale }: { plan: Plan; planned: ReplayPlan; 
             <Icon name="check" size={14} tone="run" />
             <span>
               The oldest is of {dateOf(planned.oldest)}
-              {planned.newest !== undefined && `, the newest of ${dateOf(planned.newest)}`}
+              {planned.newest !== undefined &&
+                dateOf(planned.newest) !== dateOf(planned.oldest) &&
+                `, the newest of ${dateOf(planned.newest)}`}
             </span>
           </li>
         )}

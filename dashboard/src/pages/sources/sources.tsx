@@ -9,7 +9,7 @@ import { Frame } from '../../components/shell.tsx'
 import { Table, type Column } from '../../components/table.tsx'
 import { post, segment } from '../../lib/api.ts'
 import { second } from '../../lib/clock.ts'
-import { bytes, count, plural, since, visible, when } from '../../lib/format.ts'
+import { bytes, clock, count, plural, since, visible, when } from '../../lib/format.ts'
 import { linkTo } from '../../lib/routes.ts'
 import type { Look } from '../../lib/states.ts'
 import type { Page, RefusedRequest, Source } from '../../lib/types.ts'
@@ -232,7 +232,7 @@ const COLUMNS: readonly Column<RefusedRequest>[] = [
     title: 'At',
     class: 'mono nowrap',
     cell: ({ at, request }) => (
-      <a href={withQuery({ request })} aria-label={`Request ${request}`}>
+      <a href={withQuery({ request })} aria-label={`${clock(at)}, request ${request}`}>
         <At at={at} />
       </a>
     ),
