@@ -154,7 +154,7 @@ function sentenceOf(endpoint: Endpoint, lastStatus: number | undefined, now: num
   if (state === 'unproven') return ['It gets nothing until it proves that its owner wants the events.', ...waits, end]
   if (state === 'down' || state === 'degraded' || state === 'disabled') {
     const why = visible(health?.why ?? '')
-    const from = health?.failingSince === undefined ? '' : ` It fails ${since(health.failingSince, now)}`
+    const from = health?.failingSince === undefined ? '' : ` It has been failing ${since(health.failingSince, now)}`
     const answer = from === '' || lastStatus === undefined ? '' : `, with HTTP ${lastStatus}`
     const stop = from === '' ? '' : '.'
     const tone = state === 'degraded' ? 'ready' : 'fail'

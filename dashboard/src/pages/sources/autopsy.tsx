@@ -31,7 +31,7 @@ export function Autopsy({ request }: { request: RefusedRequest }): JSX.Element {
           {when(at, second.value)}, from {visible(address)}, <span class="mono">{visible(request.request)}</span>
         </span>
       </h3>
-      {checks !== undefined && checks.length > 0 && <Gates checks={checks} />}
+      {checks !== undefined && checks.length > 0 && <Gates checks={checks} what={what} />}
       <Note tone="ready" icon="s-warn">
         <b>{visible(what)}</b> {visible(fix)}
       </Note>
@@ -58,7 +58,7 @@ function skewText(ms: number): string {
 }
 
 /** Water flows through the gates that are open, up to the one that stayed closed. */
-function Gates({ checks }: { checks: readonly Check[] }): JSX.Element {
+function Gates({ checks, what }: { checks: readonly Check[]; what: string }): JSX.Element {
   const failed = checks.findIndex(({ state }) => state === 'failed')
   const width = 100 / checks.length
   const label = checks.map(({ step, state, text }) => `${WORDS[step] ?? step}: ${state}, ${text}`).join('. ')
@@ -93,7 +93,7 @@ function Gates({ checks }: { checks: readonly Check[] }): JSX.Element {
               />{' '}
               {WORDS[step] ?? visible(step)}
             </b>
-            <span>{text === '' ? STATES[state] : visible(text)}</span>
+            <span>{text === '' || text === what ? STATES[state] : visible(text)}</span>
           </li>
         ))}
       </ol>
