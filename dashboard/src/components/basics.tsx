@@ -315,7 +315,7 @@ export function Mono({ children }: Children): JSX.Element {
   return <span class="mono">{children}</span>
 }
 
-/** The time of the day, with the whole date for whoever points at it. */
+/** `At` shows the time of the day; its tooltip has the whole date. */
 export function At({ at }: { at: number }): JSX.Element {
   return (
     <time class="nowrap" dateTime={new Date(at).toISOString()} title={new Date(at).toString()}>

@@ -1,4 +1,4 @@
-// A secret that the server shows once: whoever closes this has copied it, or makes a new one.
+// `SecretOnce` shows a secret that the server returns only once, with a button that copies it.
 import type { ComponentChildren, JSX } from 'preact'
 import { Button, Code, Note } from './basics.tsx'
 import { Dialog } from './dialog.tsx'

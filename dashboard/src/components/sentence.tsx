@@ -4,7 +4,7 @@ import type { Phrase } from '../lib/lane-sentence.ts'
 import type { Look } from '../lib/states.ts'
 import { Chip } from './basics.tsx'
 
-/** A sentence with bold figures. Every part is a text node, whatever a sender wrote into it. */
+/** A sentence with bold figures. Each part is a text node, so markup in a payload stays text. */
 export function Phrases({ of }: { of: readonly Phrase[] }): JSX.Element {
   return (
     <>

@@ -225,7 +225,7 @@ function Connection(): JSX.Element | null {
     )
   }
   const gone = lost.value
-  // A reconnect that works at once is nobody's business.
+  // A reconnect that succeeds at once is not shown.
   if (gone === undefined || Date.now() - gone.at < 2_500) return null
   return (
     <Note tone="still" icon="s-pending">

@@ -32,7 +32,7 @@ export function address(path: string, query: Query = {}): string {
 type OnSignedOut = (error: ApiError) => void
 let onSignedOut: OnSignedOut = () => {}
 
-/** `whenSignedOut` sets what happens when any call says that nobody is signed in. */
+/** `whenSignedOut` sets the function to call when a response says that the session has ended. */
 export function whenSignedOut(listener: OnSignedOut): void {
   onSignedOut = listener
 }

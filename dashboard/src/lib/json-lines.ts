@@ -11,7 +11,7 @@ export interface JsonLine {
   readonly was?: string
 }
 
-/** More lines than this help nobody; the rest is counted. */
+/** The maximum number of lines to show; further lines are counted. */
 export const MOST_LINES = 2_000
 const LONGEST = 60
 

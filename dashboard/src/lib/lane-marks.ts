@@ -142,7 +142,7 @@ function addWater({ past, ahead }: Build, lane: Lane): void {
   const steps = stepsOf(known, lane.waiting, Math.max(end, (known.at(-1) ?? 0) + 1), highest)
   addSteps(past, steps, '')
   const last = steps.at(-1)
-  // Behind a wall nobody knows what will be.
+  // What follows a block is unknown, so nothing is drawn after the wall.
   if (last === undefined || lane.state === 'blocked') return
   const y = FLOOR - last.height
   ahead.push(bar('water to-come', last.from, last.to, [y, last.height]))

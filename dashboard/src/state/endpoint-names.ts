@@ -1,4 +1,4 @@
-// The names of the endpoints: the lanes of a delivery have the id of an endpoint as their key, which nobody knows by heart.
+// The names of the endpoints: the key of a delivery's lane is the id of an endpoint, so pages show its name instead.
 import { computed, effect, signal } from '@preact/signals'
 import { get } from '../lib/api.ts'
 import { visible } from '../lib/format.ts'

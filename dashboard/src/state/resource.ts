@@ -1,4 +1,4 @@
-// Reads of the API that stay fresh. What is on screen stays there while newer data is fetched.
+// Reads of the API that stay fresh. Old data stays visible while newer data is fetched.
 import { useEffect, useMemo } from 'preact/hooks'
 import { signal, type Signal } from '@preact/signals'
 import { ApiError, get } from '../lib/api.ts'

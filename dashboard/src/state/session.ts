@@ -1,4 +1,4 @@
-// Who is signed in. `null` means nobody; undefined means that the answer is not there yet.
+// The signed-in user: `null` if there is none, undefined before the first response.
 import { computed, signal } from '@preact/signals'
 import { ApiError, get, post, remove, whenSignedOut } from '../lib/api.ts'
 import type { Session } from '../lib/types.ts'

@@ -17,7 +17,7 @@ const HEIGHT = 44
 
 export function Histogram({ filter }: { filter: Readonly<Record<string, string>> }): JSX.Element | null {
   const { q = '', from = '', to = '', ...rest } = filter
-  // A text is searched page by page, so nobody knows its distribution.
+  // A search for text reads page by page, so the distribution of its results is unknown.
   const path = q === '' && from === '' && to === '' ? address('events/histogram', { ...rest, step: '30m' }) : undefined
   const { data } = useResource<Counts>(path, { every: 30_000 })
   if (path === undefined || data === undefined || data.counts.every((value) => value === 0)) return null

@@ -328,7 +328,7 @@ interface FutureProps {
   isLong?: boolean
 }
 
-/** One future, up to its gate and the run behind it. What is guessed is dashed and says "about". */
+/** One possible future: its gate and the run after it. Estimates are dashed and say "about". */
 function Future({ lane, end, axis, base, at, y, isLong = false }: FutureProps): JSX.Element {
   const x = (time: number): number => Math.min(150, xOf(axis, time, base))
   const run = lane.medianRunMs

@@ -1,4 +1,4 @@
-// What happens to a lane next, as steps with their times. What is guessed says "about".
+// The next steps of a lane with their times. Estimates say "about".
 import type { NextStep } from '../../components/steps.tsx'
 import { bytes, clock, countdown, duration, ordinal, plural, visible } from '../../lib/format.ts'
 import { LANE_LOOKS, shownState } from '../../lib/states.ts'
