@@ -77,6 +77,8 @@ it('shows them as text in lists of events, lanes and runs', async () => {
     ['events?q=onerror', 'tr[data-row] mark'],
     ['lanes', '.lane-row'],
     ['runs', 'tr[data-row]'],
+    ['dead-letters', 'tr[data-row]'],
+    ['dead-letters?reason=422&ask=drop', '.bulk'],
   ] as const) {
     const page = await site.open(path)
     await page.locator(row).first().waitFor()
@@ -116,6 +118,20 @@ it('shows them as text on the pages of a lane and of a run', async () => {
     await expectNothingRan(page)
     await page.close()
   }
+})
+
+it('shows them as text in dead letters', async () => {
+  const { items } = await site.scene.app.admin.deadLetters.list({}, '', 30)
+  const page = await site.open('dead-letters')
+  for (const { id } of items) {
+    await page.evaluate(
+      `history.pushState(null, '', 'dead-letters?id=${id}'); dispatchEvent(new PopStateEvent('popstate'))`,
+    )
+    await page.locator(`.letter-facts a[href="runs/${id}"]`).waitFor()
+    await page.locator('.letter-payload .json > div').nth(2).waitFor()
+    await expectNothingRan(page)
+  }
+  await page.close()
 })
 
 it('asked no other host for anything, and broke no rule of its policy', () => {

@@ -167,6 +167,23 @@ it('dissects a refused request: how far it came, which header was read, and the 
   expect(site.errors).toEqual([])
 })
 
+it('signs a test request that the source accepts', async () => {
+  const page = await site.open('sources/notion')
+  const answer = page.waitForResponse((response) => response.url().endsWith('/sample'))
+  await page.getByRole('button', { name: 'Signed test request', exact: true }).click()
+  const curl = await page.getByLabel('the request as curl', { exact: true }).innerText()
+  const sample = (await (await answer).json()) as {
+    readonly url: string
+    readonly headers: Record<string, string>
+    readonly body64: string
+  }
+  expect(curl).toContain(sample.url)
+  const body = Buffer.from(sample.body64, 'base64')
+  const { status } = await fetch(sample.url, { method: 'POST', headers: sample.headers, body })
+  expect(status).toBeLessThan(300)
+  expect(site.errors).toEqual([])
+})
+
 it('creates the first key without losing its secret or the session, revokes another, and verifies the audit log', async () => {
   const { app } = site.scene
   const page = await site.open('keys')

@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { At, Bones, Button, Chip, Code, Empty, Facts, Failure, Mono, Note, Panel } from '../../components/basics.tsx'
 import { Confirm } from '../../components/confirm.tsx'
+import { Dialog } from '../../components/dialog.tsx'
 import { SecretOnce } from '../../components/secret-once.tsx'
 import { SentenceBar } from '../../components/sentence.tsx'
 import { Frame } from '../../components/shell.tsx'
@@ -12,7 +13,7 @@ import { second } from '../../lib/clock.ts'
 import { bytes, clock, count, plural, since, visible, when } from '../../lib/format.ts'
 import { linkTo } from '../../lib/routes.ts'
 import type { Look } from '../../lib/states.ts'
-import type { Page, RefusedRequest, Source } from '../../lib/types.ts'
+import type { Page, RefusedRequest, Sample, Source } from '../../lib/types.ts'
 import { useResource } from '../../state/resource.ts'
 import { place, withQuery } from '../../state/router.ts'
 import { mayOperate } from '../../state/session.ts'
@@ -128,7 +129,12 @@ function OneSource({ name, source }: { name: string; source: Source | undefined 
                   Its events
                 </a>
               )}
-              {source !== undefined && mayOperate.value && <SourceSecret name={name} />}
+              {source !== undefined && mayOperate.value && (
+                <>
+                  <SignedSample name={name} />
+                  <SourceSecret name={name} />
+                </>
+              )}
             </>
           }
         >
@@ -245,6 +251,31 @@ const COLUMNS: readonly Column<RefusedRequest>[] = [
 function requestText({ method, path, headers, excerpt }: RefusedRequest): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return [`${method} ${path}`, ...lines, ...(excerpt === '' ? [] : ['', excerpt])].join('\n')
+}
+
+/** A test request that the source accepts, as a command for a terminal. */
+function SignedSample({ name }: { name: string }): JSX.Element {
+  const [sample, setSample] = useState<Sample>()
+  const sign = async (): Promise<void> => {
+    try {
+      setSample(await post<Sample>(`sources/${segment(name)}/sample`, { origin: globalThis.location.origin }))
+    } catch (error) {
+      sayFailed(error)
+    }
+  }
+  return (
+    <>
+      <Button icon="check" onClick={() => void sign()}>
+        Signed test request
+      </Button>
+      {sample !== undefined && (
+        <Dialog title={`A test request to ${visible(name)}`} onClose={() => setSample(undefined)}>
+          <p class="soft">It is signed with the secret of the source, so it is accepted and stored as an event.</p>
+          <Code text={sample.curl} label="the request as curl" wrap />
+        </Dialog>
+      )}
+    </>
+  )
 }
 
 /** The secret that came by handshake, to compare or to forget. */
