@@ -5,6 +5,16 @@ import { parseDuration, type Duration } from '../model/duration.ts'
 import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import { type WindowParameters, computeAdaptiveQuiet } from '../model/place.ts'
 
+const WINDOW_OPTIONS: ReadonlySet<string> = new Set<keyof WindowOptions>([
+  'quiet',
+  'every',
+  'max',
+  'maxEvents',
+  'maxBytes',
+  'jitter',
+  'leading',
+])
+
 export interface WindowOptions {
   /** The quiet period before the lane is due. A range makes it grow under pressure. */
   readonly quiet?: Duration | { readonly from: Duration; readonly to: Duration }
@@ -50,7 +60,10 @@ export function resolveWindow(
 /** A duration is the option itself. An object must have it, because without it there is no window. */
 function expandShorthand(value: unknown, needed: 'quiet' | 'every', option: string): WindowOptions {
   if (typeof value === 'string' || typeof value === 'number') return { [needed]: value }
-  if (typeof value === 'object' && value !== null && needed in value) return value
+  if (typeof value === 'object' && value !== null) {
+    if (needed in value) return value
+    assertKnownOptions(value, WINDOW_OPTIONS, `${option}.`)
+  }
   const example = needed === 'quiet' ? "{ quiet: '10s', max: '1m' }" : "{ every: '60s', maxEvents: 100 }"
   const got = JSON.stringify(value) ?? typeof value
   throw invalidOption(`${option} must be a duration or an object like ${example}; got ${got}.`)
@@ -107,7 +120,7 @@ function toWindow(options: WindowOptions, quiet: Range, max: Millis, flow: strin
 function parseQuiet(options: WindowOptions, flow: string): Range {
   if (typeof options !== 'object' || options === null)
     throw invalidOption(`${flow} must be an object like { quiet: '10s' }; got ${JSON.stringify(options)}.`)
-  assertKnownOptions(options, ['quiet', 'every', 'max', 'maxEvents', 'maxBytes', 'jitter', 'leading'], `${flow}.`)
+  assertKnownOptions(options, WINDOW_OPTIONS, `${flow}.`)
   const { quiet, every } = options
   if (quiet !== undefined && every !== undefined) throw invalidOption(`${flow} must have quiet or every; got both.`)
   if (every !== undefined) return { from: Infinity, to: Infinity }

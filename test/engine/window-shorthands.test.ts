@@ -49,6 +49,7 @@ describe('an empty shorthand, or two windows, are rejected', () => {
     [{ batch: { quiet: '5s' } }, 'flow("f").batch must be a duration or an object like'],
     [{ batch: null }, 'flow("f").batch must be a duration'],
     [{ debounce: { quiet: '5s', maxs: '9s' } }, 'maxs is not an option'],
+    [{ debounce: { quite: '5s' } }, 'flow("f").debounce.quite is not an option. Did you mean quiet?'],
     [{ debounce: 'soon' }, 'f.window.quiet'],
   ])('%j', (shorthand, message) => {
     const app = new Sluice({ store: 'memory:', log: false })
