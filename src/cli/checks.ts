@@ -165,9 +165,12 @@ const WITHOUT_KEY: Readonly<Record<Exposure, string>> = {
     'There is no key yet: the admin API accepts calls from this machine, including calls that a proxy on this machine forwards.',
 }
 
-function checkKeys(context: CommandContext, exposure: Exposure): Promise<Check> {
+async function checkKeys(context: CommandContext, ofFile: Exposure): Promise<Check> {
+  const isServer = (await findApi(context))?.kind === 'server'
   return checkItems(context, '/v1/keys', (items) => {
     if (items.length > 0) return { name: 'keys', state: 'ok', what: `${formatCount(items.length, 'API key')}.` }
+    // A server that lists no keys has answered a call without one: it is open, e.g. under `sluice dev`, whatever the file says.
+    const exposure = isServer && ofFile === 'nobody' ? 'this machine' : ofFile
     const state = exposure === 'proxies' ? 'wrong' : 'look'
     return {
       name: 'keys',

@@ -35,6 +35,8 @@ describe('the admin API before there is a key', () => {
     const dev = new Program(folder, ['dev', '--port=0'], {})
     const url = await dev.said(LISTENS)
     expect((await fetch(`${url}/v1/flows`)).status).toBe(200)
+    const report = (await run(folder, ['doctor', '--json', `--url=${url}`])).json as Report
+    expect(report.checks.find(({ name }) => name === 'keys')?.what).toMatch(/accepts calls from this machine\.$/)
     await dev.stop()
     for (const value of ['1', 'true', '1234567']) {
       const start = new Program(folder, ['start', '--port=0'], { SLUICE_DEV: value })
