@@ -6,7 +6,7 @@ import type { AdminApi } from '../http/admin-api.ts'
 import { RequestRouter } from '../http/request-router.ts'
 import { createAppRoute, type AppRoute, type RouteHandler, type RouteOptions } from '../http/app-route.ts'
 import { serve, type Listening, type ListenOptions, type ServerBounds } from '../http/server.ts'
-import type { DashboardContext } from '../http/dashboard.ts'
+import { DASHBOARD_MOUNT, type DashboardContext } from '../http/dashboard.ts'
 import type { FetchContext } from '../http/web-fetch.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { Traces } from '../observe/trace/spans.ts'
@@ -42,6 +42,8 @@ export interface ReceivingDependencies {
 export interface ListeningApp extends Listening {
   /** The path of each source. */
   readonly sources: readonly { readonly name: string; readonly scheme: string; readonly path: string }[]
+  /** The address of the dashboard, unless the app has `dashboard: false`. */
+  readonly dashboard?: string
 }
 
 export class Receiving {
@@ -181,6 +183,7 @@ export class Receiving {
     const listening = {
       ...served,
       sources: this.sources,
+      ...(this.#deps.servesDashboard && { dashboard: `${served.url}${DASHBOARD_MOUNT}` }),
       close: () => {
         this.#listening.delete(listening)
         return served.close()

@@ -48,6 +48,8 @@ describe('sluice start', () => {
     const url = await program.said(LISTENS)
     expect(await program.said(/github +(http:\S+)/)).toBe(`${url}/in/github`)
     expect(await program.said(/health +(http:\S+)/)).toBe(`${url}/healthz`)
+    const dashboard = await program.said(/dashboard +(http:\S+)/)
+    expect((await fetch(dashboard)).headers.get('content-type')).toContain('text/html')
     const response = await fetch(`${url}/in/github`, { method: 'POST', headers: githubHeaders('{}'), body: '{}' })
     expect(response.status).toBe(202)
     expect(await (await fetch(`${url}/which`)).text()).toBe('one')
