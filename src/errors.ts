@@ -5,7 +5,7 @@ const CATALOGUE = {
   CONFIG_INVALID: { status: 500, fix: 'Correct the option that the message names.' },
   CONFIG_MISSING: {
     status: 500,
-    fix: 'Create a configuration file whose default export is the app, or name it with --config.',
+    fix: 'Write a first one with sluice init, or name another file whose default export is the app with --config.',
   },
   NODE_TOO_OLD: { status: 500, fix: 'Install a newer Node.js: https://nodejs.org' },
   EVENT_INVALID: { status: 400, fix: 'Correct the field that the message names, then send the event again.' },
