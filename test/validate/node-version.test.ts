@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { assertNodeVersion, MIN_NODE } from '../../src/validate/node-version.ts'
 
@@ -19,4 +21,13 @@ it.each(['20.20.2', '22.18.9', '9.9.9'])('rejects %s', (version) => {
   expect(() => assertNodeVersion(version)).toThrow(
     `NODE_TOO_OLD: Sluice needs Node ${MIN_NODE} or later; this is ${version}.`,
   )
+})
+
+it('is checked before anything fails to load: no file imports by name what an older Node.js lacks', () => {
+  // A missing name of a module ends the process with a SyntaxError before any code of Sluice runs.
+  const names = /import \{[^}]*\bgetCACertificates\b[^}]*\} from 'node:tls'/
+  const source = fileURLToPath(new URL('../../src', import.meta.url))
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  expect(files.length).toBeGreaterThan(100)
+  expect(files.filter((file) => names.test(readFileSync(join(source, file), 'utf8')))).toEqual([])
 })

@@ -1,7 +1,8 @@
 // `guardedAgent` is the only way out to subscribers. It connects only to addresses that it has checked itself (D3).
 import { Resolver } from 'node:dns/promises'
 import { connect as connectTo, isIP, type Socket } from 'node:net'
-import { getCACertificates } from 'node:tls'
+// An older Node.js has no getCACertificates. As a named import, it would fail before Sluice can say which Node.js it needs.
+import * as tls from 'node:tls'
 import { Agent, buildConnector } from 'undici'
 import type { Clock, Millis } from '../../clock.ts'
 import { hostOf, isForbidden, isLoopbackHost, type GuardRules } from './addresses.ts'
@@ -90,7 +91,7 @@ function guardedConnector(options: GuardOptions, end: AbortSignal): Connector {
     timeout: 0,
     // Otherwise NODE_TLS_REJECT_UNAUTHORIZED=0, set for another client, would disable the check.
     rejectUnauthorized: true,
-    ...(options.ca === undefined ? {} : { ca: [...getCACertificates('default'), ...[options.ca].flat()] }),
+    ...(options.ca === undefined ? {} : { ca: [...tls.getCACertificates('default'), ...[options.ca].flat()] }),
   })
   return (target, onConnect) => {
     const up = new AbortController()
