@@ -35,7 +35,7 @@ async function over(server: Server, name = ''): Promise<Send> {
 beforeAll(async () => {
   process.env['SLUICE_STORE'] = STORE
   process.env['GITHUB_SECRET'] = SECRET
-  app = (await import('./frameworks/sluice.config.ts')).app
+  app = (await import('./frameworks/sluice.config.ts')).default
   app.on('event.received', ({ event }) => void stored.push(event))
   const [express, hono, next, node] = await Promise.all([
     import('./frameworks/express.ts'),

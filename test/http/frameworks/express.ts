@@ -1,8 +1,9 @@
 // docs/frameworks.md: inside Express.
 import express from 'express'
-import { app } from './sluice.config.ts'
+import app from './sluice.config.ts'
 import { answerWith, webRequest } from './web-request.ts'
 
+await app.start()
 export const server = express()
 
 async function receive(request: express.Request, response: express.Response): Promise<void> {

@@ -1,7 +1,8 @@
 // docs/frameworks.md: inside Hono.
 import { Hono } from 'hono'
-import { app } from './sluice.config.ts'
+import app from './sluice.config.ts'
 
+await app.start()
 export const server = new Hono()
 
 server.all('/in/*', (context) => app.fetch(context.req.raw))

@@ -1,9 +1,11 @@
 // docs/frameworks.md: as a route handler of Next.js.
-import { app } from './sluice.config.ts'
+import app from './sluice.config.ts'
 
 export const runtime = 'nodejs'
 
-export function POST(request: Request): Promise<Response> {
+export async function POST(request: Request): Promise<Response> {
+  // Starts the app once. It is not started at the top, because `next build` loads this file as well.
+  await app.start()
   return app.fetch(request)
 }
 
