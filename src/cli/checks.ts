@@ -1,4 +1,5 @@
 // The checks of `sluice doctor`: each examines one part of the set-up and returns its state and the fix.
+import type { EncryptionState } from '../admin/encryption.ts'
 import { SluiceError } from '../errors.ts'
 import type { StoreDurability } from '../admin/stored-events.ts'
 import type { ListenOptions } from '../http/server.ts'
@@ -29,6 +30,7 @@ export async function runChecks(context: CommandContext): Promise<readonly Check
   return [
     ...checks,
     await checkKeys(context, exposure),
+    await checkEncryption(context),
     await checkItems(context, '/v1/sources', checkUnverifiedSources),
     await checkItems(context, '/v1/limits', checkLimits, { limit: '1000' }),
     await checkItems(context, '/v1/alerts', checkAlerts),
@@ -179,6 +181,23 @@ async function checkKeys(context: CommandContext, ofFile: Exposure): Promise<Che
       fix: 'Create one with sluice keys create <name> --role=operate.',
     }
   })
+}
+
+/** With a wrong key everything starts, but deliveries and encrypted events fail. */
+async function checkEncryption(context: CommandContext): Promise<Check> {
+  const name = 'encryption'
+  const answer = await callApi(context, { method: 'GET', path: '/v1/encryption' })
+  if (answer.kind !== 'done') return failedCheck(name, answer)
+  const { key, documents, unreadable } = answer.value as EncryptionState
+  if (unreadable.length === 0) {
+    const what =
+      key === ''
+        ? 'There is no encryption key, and nothing is encrypted.'
+        : `The key reads ${formatCount(documents, 'encrypted document')}.`
+    return { name, state: 'ok', what }
+  }
+  const fix = 'Set SLUICE_ENCRYPTION_KEY to the key that encrypted it, or append that key after a comma.'
+  return { name, state: 'wrong', what: `No encryption key reads ${unreadable.join(', ')}.`, fix }
 }
 
 function checkUnverifiedSources(items: Items): Check {

@@ -27,6 +27,7 @@ describe('sluice doctor', () => {
       store: 'ok',
       clock: 'ok',
       keys: 'look',
+      encryption: 'ok',
       sources: 'ok',
       limits: 'ok',
       alerts: 'ok',
@@ -36,6 +37,20 @@ describe('sluice doctor', () => {
     const text = (await server.sluice('doctor')).stdout
     expect(text).toMatch(/ok +store +Acknowledged events survive a crash: WAL/)
     expect(text).toMatch(/retry +delays 1s 5s 30s 5m 30m, jitter 0\.2/)
+  })
+
+  it('finds an encryption key that does not read what is stored', async () => {
+    const folder = folderWith({ 'sluice.config.ts': APP })
+    const right = { env: { SLUICE_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') } }
+    const wrong = { env: { SLUICE_ENCRYPTION_KEY: Buffer.alloc(32, 2).toString('base64') } }
+    const made = await run(folder, ['endpoints', 'create', 'https://example.com/hook'], right)
+    expect(made.code).toBe(0)
+    expect(states((await run(folder, ['doctor', '--json'], right)).json)).toMatchObject({ encryption: 'ok' })
+    const ran = await run(folder, ['doctor', '--json'], wrong)
+    expect(ran.code).toBe(1)
+    const found = (ran.json as Report).checks.find(({ name }) => name === 'encryption')
+    expect(found).toMatchObject({ state: 'wrong', what: expect.stringMatching(/endpoint ep_/) as string })
+    expect(found?.fix).toContain('SLUICE_ENCRYPTION_KEY')
   })
 
   it.each<readonly [string, string, string, RegExp]>([
