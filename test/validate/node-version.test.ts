@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -30,4 +31,13 @@ it('is checked before anything fails to load: no file imports by name what an ol
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
   expect(files.length).toBeGreaterThan(100)
   expect(files.filter((file) => names.test(readFileSync(join(source, file), 'utf8')))).toEqual([])
+})
+
+it('is checked by sluice/testing before it loads a package that needs a newer Node.js', () => {
+  const entry = new URL('../../src/testing/index.ts', import.meta.url).href
+  const code = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' })
+delete require('node:zlib').createZstdDecompress
+import('${entry}').catch((error) => console.log(String(error)))`
+  const { stdout } = spawnSync(process.execPath, ['--input-type=commonjs', '--eval', code], { encoding: 'utf8' })
+  expect(stdout).toContain(`NODE_TOO_OLD: Sluice needs Node ${MIN_NODE} or later; this is 20.20.2.`)
 })
