@@ -138,9 +138,15 @@ const LEVEL_LABELS: Readonly<Record<string, string>> = {
 const HARMLESS_NAME = /^[\w.-]+$/
 const HARMLESS_TEXT = /^[\w .,:;()'/-]+$/
 
+/** Measured times have up to 16 digits, which are hard to read. */
+function roundForReading(value: number): number {
+  return Math.round(value * 1_000) / 1_000
+}
+
 function formatEntry({ level, time, msg, ...fields }: Entry): string {
   const named = Object.entries(fields).map(
-    ([name, value]) => ` ${HARMLESS_NAME.test(name) ? name : toSafeJson(name)}=${toSafeJson(value)}`,
+    ([name, value]) =>
+      ` ${HARMLESS_NAME.test(name) ? name : toSafeJson(name)}=${toSafeJson(typeof value === 'number' ? roundForReading(value) : value)}`,
   )
   const text = typeof msg === 'string' && HARMLESS_TEXT.test(msg) ? msg : toSafeJson(msg ?? '')
   return `${new Date(Number(time)).toISOString()} ${LEVEL_LABELS[String(level)] ?? toSafeJson(level)} ${text}${named.join('')}`
