@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification, type Vite } from 'vitest/node'
 
-/** Kills, races, planted bugs and what needs real seconds: `npm run test:faults`. */
+/** Kills, races, planted bugs, pages in a browser and what needs real seconds: `npm run test:faults`. */
 const FAULTS = '**/*.faults.test.ts'
 /** Whatever is held against a figure, in time or in memory: `npm run bench -- figures`. */
 const FIGURES = '**/*.figures.test.ts'
@@ -30,6 +30,7 @@ const LONG = [
   'test/cli/commands-live.test.ts',
   'test/simulation/simulation.test.ts',
   'test/simulation/postgres.test.ts',
+  'test/dashboard/operator-pages.faults.test.ts',
   'test/mutants/mutants.faults.test.ts',
   'test/engine-kill/kill-engine.faults.test.ts',
   'test/sqlite/kill.faults.test.ts',

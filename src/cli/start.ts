@@ -3,7 +3,7 @@ import type { ListenOptions } from '../http/server.ts'
 import { assertProductionReady } from '../app/production-checks.ts'
 import type { Sluice } from '../app/sluice.ts'
 import type { LoadedConfig } from './config-file.ts'
-import { escapeText } from './output.ts'
+import { escapeText, formatCount } from './output.ts'
 
 export interface StartOptions {
   readonly configured: LoadedConfig
@@ -39,6 +39,8 @@ export async function startApp({
     if (dashboard !== undefined) say(`  dashboard  ${dashboard}`)
     say(`  health  ${url}/healthz  ready  ${url}/readyz`)
     if (!isDev && (await app.admin.keys.list()).length === 0) say(NO_KEY)
+    const { unreadable } = await app.admin.encryption.state()
+    if (unreadable.length > 0) say(describeUnreadable(unreadable))
     await waitForAbort(signal)
     say('sluice is stopping and waits for its runs')
   } finally {
@@ -48,6 +50,12 @@ export async function startApp({
 
 const NO_KEY =
   '  the admin API has no key yet; to create one, run sluice keys create <name> --role=operate before sluice start'
+
+/** With a wrong key, the app receives and runs, but what is encrypted under the old key fails. So it starts, and says so. */
+function describeUnreadable([first = '', ...others]: readonly string[]): string {
+  const which = others.length === 0 ? first : `${first} and ${formatCount(others.length, 'other')}`
+  return escapeText(`  WARNING: no encryption key reads ${which}; sluice doctor says what to do`)
+}
 
 /** During development, shows why no flow took an event, at every log level. */
 function printUntaken(app: Sluice, say: StartOptions['print']): void {

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { APP, folderWith, run, serve, until } from './commands-rig.ts'
+import { Program } from './program.ts'
 
 interface Report {
   readonly checks: readonly {
@@ -39,7 +40,7 @@ describe('sluice doctor', () => {
     expect(text).toMatch(/retry +delays 1s 5s 30s 5m 30m, jitter 0\.2/)
   })
 
-  it('finds an encryption key that does not read what is stored', async () => {
+  it('finds an encryption key that does not read what is stored, and start warns of it', async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     const right = { env: { SLUICE_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') } }
     const wrong = { env: { SLUICE_ENCRYPTION_KEY: Buffer.alloc(32, 2).toString('base64') } }
@@ -51,6 +52,10 @@ describe('sluice doctor', () => {
     const found = (ran.json as Report).checks.find(({ name }) => name === 'encryption')
     expect(found).toMatchObject({ state: 'wrong', what: expect.stringMatching(/endpoint ep_/) as string })
     expect(found?.fix).toContain('SLUICE_ENCRYPTION_KEY')
+
+    const started = new Program(folder, ['start', '--port=0'], wrong.env)
+    await started.said(/(WARNING: no encryption key reads endpoint ep_\S+; sluice doctor)/)
+    expect(await started.stop()).toBe(0)
   })
 
   it.each<readonly [string, string, string, RegExp]>([
