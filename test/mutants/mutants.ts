@@ -53,8 +53,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'an unrouted event is placed twice',
     'store/core/unrouted.ts',
-    '.filter((one) => !event.lanes.includes(one.lane))',
-    '',
+    'removeDuplicateLanes(item.placements).filter((one) => !event.lanes.includes(one.lane))',
+    'removeDuplicateLanes(item.placements)',
   ),
   mutant(
     'an unrouted event that is retried by hand waits for a start',
@@ -273,8 +273,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a replay is replayed again',
     'store/core/unrouted.ts',
-    "if (small.markReplayed(item.replay, event.seq, work.now)) return 'already'",
-    '',
+    ' || small.markReplayed(item.replay, event.seq, work.now)) return',
+    ') return',
   ),
   mutant(
     'each process has all the permits',
