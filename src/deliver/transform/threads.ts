@@ -28,6 +28,9 @@ const GRACE = 5
 const START_TIMEOUT: Millis = 30_000
 /** JSON on its way in and out, beside the memory of the scripts, which is not on the heap. */
 const THREAD_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 }
+/** What `#next` returns instead of a message. */
+const SILENT: unique symbol = Symbol('silent')
+const ENDED: unique symbol = Symbol('ended')
 const STOPPED = 'Transformations have stopped with the app.'
 
 export class ScriptThreads {
@@ -101,7 +104,7 @@ export class ScriptThreads {
     // An error is followed by the exit, which fails the call.
     thread.on('error', () => {})
     const started = await this.#next(thread, START_TIMEOUT)
-    if (started !== undefined) return thread
+    if (started !== SILENT && started !== ENDED) return thread
     await thread.terminate()
     throw this.#closed
       ? new SluiceError('APP_STOPPED', STOPPED)
@@ -113,30 +116,23 @@ export class ScriptThreads {
     thread.ref()
     const replied = this.#next(thread, GRACE * call.limits.time)
     thread.postMessage(call)
-    const result = (await replied) as ScriptResult | undefined
-    if (result !== undefined) return result
+    const result = await replied
+    if (result !== SILENT && result !== ENDED) return result as ScriptResult
     if (this.#closed) throw new SluiceError('APP_STOPPED', STOPPED)
-    const ms = this.#clock.monotonic() - began
-    return { failure: this.#explainSilence(ms, call.limits), console: [], ms }
+    return { failure: explainSilence(result, call.limits), console: [], ms: this.#clock.monotonic() - began }
   }
 
-  #explainSilence(ms: Millis, { time, memory }: ScriptLimits): ScriptFailure {
-    return ms >= GRACE * time
-      ? { why: 'time', message: `It ran for more than ${time / 1_000} s.` }
-      : { why: 'memory', message: `It used more than ${memory / 1_024 / 1_024} MB of memory.` }
-  }
-
-  /** Returns the next message of the thread; undefined if it ends or takes too long. */
+  /** Returns the next message of the thread, ENDED if the thread ends first, or SILENT if it takes too long. */
   #next(thread: Worker, most: Millis): Promise<unknown> {
     return new Promise((resolve) => {
-      const done = (message?: unknown): void => {
+      const done = (message: unknown): void => {
         cancel()
         thread.off('message', done)
         thread.off('exit', onExit)
         resolve(message)
       }
-      const onExit = (): void => done()
-      const cancel = this.#clock.after(most, () => done())
+      const onExit = (): void => done(ENDED)
+      const cancel = this.#clock.after(most, () => done(SILENT))
       thread.on('message', done)
       thread.on('exit', onExit)
     })
@@ -154,4 +150,11 @@ export class ScriptThreads {
     const at = this.#idle.indexOf(thread)
     if (at !== -1) this.#idle.splice(at, 1)
   }
+}
+
+/** A thread ends by itself only when it exceeds its memory. A timer may fire a little early, so the time that passed decides nothing. */
+function explainSilence(silence: typeof SILENT | typeof ENDED, { time, memory }: ScriptLimits): ScriptFailure {
+  return silence === SILENT
+    ? { why: 'time', message: `It ran for more than ${time / 1_000} s.` }
+    : { why: 'memory', message: `It used more than ${memory / 1_024 / 1_024} MB of memory.` }
 }
