@@ -62,11 +62,11 @@ const switchedOff: Scenario<World> = async (stage) => {
   workspace.checkWait(path, 0, since, 0)
   const [b = '', c = ''] = await workspace.happen('trace:errors', 2)
   await workspace.until(path, 3)
-  workspace.checkIds('the open window at once, then a POST for each event', path, [open, [b], [c]])
+  workspace.checkIdsSideBySide('the open window at once, then a POST for each event', path, [open, [b], [c]])
   await workspace.call('PATCH', `/alerts/${id}`, { debouncing: workspace.window(60) })
   const [d = '', e = ''] = await workspace.happen('trace:errors', 2)
   await workspace.idle()
-  workspace.checkIds('and on again', path, [open, [b], [c], [d, e]])
+  workspace.checkIdsSideBySide('and on again', path, [open, [b], [c], [d, e]])
   workspace.checkWait(path, 3, workspace.published, 60)
 }
 

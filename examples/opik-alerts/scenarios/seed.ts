@@ -59,7 +59,7 @@ const debouncingDisabled: Scenario<World> = async (stage) => {
   await workspace.pass(10)
   const [b = '', c = ''] = await workspace.happen('trace:errors', 2)
   await workspace.idle()
-  workspace.checkIds('a POST for each event, even for two of the same millisecond', path, [[a], [b], [c]])
+  workspace.checkIdsSideBySide('a POST for each event, even for two of the same millisecond', path, [[a], [b], [c]])
   workspace.checkWait(path, 2, workspace.published, 0)
 }
 
@@ -83,7 +83,7 @@ const pendingKeys: Scenario<World> = async (stage) => {
   )
   workspace.check('a lane for each alert and type', keys.length === 3 && keys.includes(`${both.id}:prompt:created`))
   await workspace.idle()
-  workspace.checkIds('two types, two notifications', both.path, [ids, [prompt]])
+  workspace.checkIdsSideBySide('two types, two notifications', both.path, [ids, [prompt]])
   workspace.checkIds('the other alert is about one of them', one.path, [ids])
 }
 

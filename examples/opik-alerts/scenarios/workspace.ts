@@ -119,14 +119,20 @@ export class Workspace {
     this.stage.check(says, held)
   }
 
-  /**
-   * Whether the notifications have these ids, each list in its order. Windows that end in the same millisecond run side by side, so the
-   * order of the notifications does not count.
-   */
+  /** Whether the notifications have these ids, each list in its order, and the notifications in theirs. */
   checkIds(what: string, path: string, wanted: readonly (readonly string[])[]): void {
+    this.#compareIds(what, path, (ids) => JSON.stringify(ids) === JSON.stringify(wanted))
+  }
+
+  /** As `checkIds`, for windows that end in the same millisecond: they run side by side, so their notifications have no order. */
+  checkIdsSideBySide(what: string, path: string, wanted: readonly (readonly string[])[]): void {
+    this.#compareIds(what, path, (ids) => inAnyOrder(ids) === inAnyOrder(wanted))
+  }
+
+  #compareIds(what: string, path: string, isWanted: (ids: readonly (readonly string[])[]) => boolean): void {
     const ids = this.got(path).map(({ payload }) => payload.eventIds)
     const shown = ids.map((list) => (list.length > 6 ? `${list.length} ids` : list.join(' ')))
-    this.check(`${what}: ${shown.join(' | ')}`, inAnyOrder(ids) === inAnyOrder(wanted))
+    this.check(`${what}: ${shown.join(' | ')}`, isWanted(ids))
   }
 
   /** Each id is in exactly one notification. */
