@@ -91,7 +91,7 @@ export class DeadLetters {
     const page = { cursor, n, weightOf: countEvents, most: EVENTS_PER_PAGE, first: 5, growth: 4, isWanted }
     if (filter.kind === 'unrouted') {
       return findPageByWeight<DeadLetter>({ ...page, first: n }, async (from, some) => {
-        const { items, next } = await store.find({ kind: 'marks', filter: wanted, cursor: from, n: some })
+        const { items, next } = await store.find({ kind: 'unrouted', filter: wanted, cursor: from, n: some })
         return { items: items.map(fromUnroutedRecord), next }
       })
     }
@@ -104,7 +104,7 @@ export class DeadLetters {
   /** `count` includes dead letters that were retried and have not ended yet. With `reason`, it reads all of them. */
   async count(filter: DeadLetterFilter = {}): Promise<number> {
     const store = await this.#deps.store()
-    const kind = filter.kind === 'unrouted' ? 'marks' : 'dead'
+    const kind = filter.kind === 'unrouted' ? 'unrouted' : 'dead'
     if (filter.reason === undefined) return countAll(store, { kind, filter: this.#toStoreFilter(filter) })
     let count = 0
     for await (const letter of this.#each(filter)) count += Number(letter.id !== '')
@@ -264,7 +264,7 @@ export class DeadLetters {
 
   async #get(store: Store, id: string): Promise<DeadLetter | undefined> {
     if (id.startsWith(UNROUTED_PREFIX)) {
-      const { item } = await store.get({ kind: 'marks', id: id.slice(UNROUTED_PREFIX.length) })
+      const { item } = await store.get({ kind: 'unrouted', id: id.slice(UNROUTED_PREFIX.length) })
       return item === undefined ? undefined : fromUnroutedRecord(item)
     }
     const { item } = await store.get({ kind: 'dead', id })
@@ -289,11 +289,13 @@ async function steerDeadLetters(
   ids: readonly string[],
   act: 'retry' | 'drop',
 ): Promise<readonly SteerResult[]> {
-  const marks = ids.filter((id) => id.startsWith(UNROUTED_PREFIX)).map((id) => Number(id.slice(UNROUTED_PREFIX.length)))
+  const unrouted = ids
+    .filter((id) => id.startsWith(UNROUTED_PREFIX))
+    .map((id) => Number(id.slice(UNROUTED_PREFIX.length)))
   const runs = ids.filter((id) => !id.startsWith(UNROUTED_PREFIX))
   const ofRuns = runs.length === 0 ? [] : (await store.steer({ what: 'dead', ids: runs, act })).results
-  const ofMarks = marks.length === 0 ? [] : (await store.steer({ what: 'marks', ids: marks, act })).results
-  return [...ofRuns, ...ofMarks]
+  const ofUnrouted = unrouted.length === 0 ? [] : (await store.steer({ what: 'unrouted', ids: unrouted, act })).results
+  return [...ofRuns, ...ofUnrouted]
 }
 
 function fromDeadLetterRecord(letter: DeadLetterRecord): DeadLetter {
@@ -301,8 +303,8 @@ function fromDeadLetterRecord(letter: DeadLetterRecord): DeadLetter {
   return { kind: 'run', id, lane, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events }
 }
 
-function fromUnroutedRecord(mark: UnroutedRecord): DeadLetter {
-  const { id, flow, reason, error, since, tries, event } = mark
+function fromUnroutedRecord(entry: UnroutedRecord): DeadLetter {
+  const { id, flow, reason, error, since, tries, event } = entry
   return { kind: 'unrouted', id: `${UNROUTED_PREFIX}${id}`, flow, reason, error, at: since, tries, events: [event] }
 }
 

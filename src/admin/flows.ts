@@ -44,9 +44,9 @@ export class Flows {
 
   async #dropUnrouted(flow: string): Promise<void> {
     const store = await this.#deps.store()
-    for await (const page of findPages(store, { kind: 'marks', filter: { flow }, n: UNROUTED_BATCH })) {
+    for await (const page of findPages(store, { kind: 'unrouted', filter: { flow }, n: UNROUTED_BATCH })) {
       const ids = page.map(({ id }) => id)
-      if (ids.length > 0) await store.steer({ what: 'marks', ids, act: 'drop' })
+      if (ids.length > 0) await store.steer({ what: 'unrouted', ids, act: 'drop' })
     }
   }
 

@@ -33,7 +33,7 @@ export interface ReplayedEndpoints {
 
 type ReplayPlacement =
   | { readonly kind: 'places'; readonly places: readonly Placement[] }
-  | { readonly kind: 'mark'; readonly mark: { readonly error: string } }
+  | { readonly kind: 'unrouted'; readonly entry: { readonly error: string } }
   | { readonly kind: 'skipped' | 'unwanted' }
 
 const PAGE = 100
@@ -205,7 +205,8 @@ function decideReplay(
     const flow = deps.flows.get(name)
     if (flow === undefined) continue
     const placing = deps.placementsFor(flow, whole)
-    if (placing.kind === 'mark') return { kind: 'failed', error: whole.encrypted ? ERROR_NOT_KEPT : placing.mark.error }
+    if (placing.kind === 'unrouted')
+      return { kind: 'failed', error: whole.encrypted ? ERROR_NOT_KEPT : placing.entry.error }
     if (placing.kind !== 'places') continue
     places.push(...placing.places.filter(({ key }) => endpoint === undefined || key === endpoint))
   }

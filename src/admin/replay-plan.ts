@@ -109,7 +109,7 @@ function takeWithin(events: readonly EventRecord[], bytes: number): readonly Eve
 
 function planFlow(flow: Flow, events: readonly FlowEvent[], scale: number): PlannedFlow {
   const lanes = new Set<string>()
-  const counts = { places: 0, skipped: 0, unwanted: 0, mark: 0 }
+  const counts = { places: 0, skipped: 0, unwanted: 0, unrouted: 0 }
   for (const event of events) {
     const routed = placementsIn(flow, event, QUIET_ROUTES)
     counts[routed.kind]++
@@ -121,7 +121,7 @@ function planFlow(flow: Flow, events: readonly FlowEvent[], scale: number): Plan
     placed: toAll(counts.places),
     skipped: toAll(counts.skipped),
     unwanted: toAll(counts.unwanted),
-    failed: toAll(counts.mark),
+    failed: toAll(counts.unrouted),
     lanes: lanes.size,
     sampled: events.length,
   }

@@ -49,11 +49,11 @@ export function createMaintenance(deps: MaintenanceDependencies): readonly Maint
     servedElsewhere: () => registry.servedElsewhere,
     routesEpoch,
     refreshRoutes,
-    place: (mark) => {
-      const item = placeUnrouted(mark, deps.routes())
+    place: (entry) => {
+      const item = placeUnrouted(entry, deps.routes())
       // Events from the outbox and about dead letters first become visible here.
-      if (isFirstSight(mark)) emitReceived(mark.event, item, emit)
-      else emitSkips(mark.event, item.skips, emit)
+      if (isFirstSight(entry)) emitReceived(entry.event, item, emit)
+      else emitSkips(entry.event, item.skips, emit)
       return item
     },
     onTaken: (event) => emitTaken(event, emit),
@@ -95,24 +95,24 @@ function isFirstSight({ reason, flow, tries, event }: LeasedUnroutedEvent): bool
 
 function emitReceived(
   event: Event,
-  { placements: places, unrouted: marks, skips }: UnroutedPlacement,
+  { placements: places, unrouted, skips }: UnroutedPlacement,
   emit: AnyListener,
 ): void {
   const { id, source, type } = event
   const flows = [...new Set(places.map((place) => place.flow))]
   emit('event.received', { event: id, source, type, lanes: places.length, flows })
-  emitUntaken(event, { lanes: places, unrouted: marks, skips }, emit)
+  emitUntaken(event, { lanes: places, unrouted, skips }, emit)
 }
 
 /** The publisher got its result long ago, so a duplicate, conflict or rejection is emitted here (L10). */
-function emitTaken({ id, source, type, result, unrouted: marks }: OutboxEvent, emit: AnyListener): void {
+function emitTaken({ id, source, type, result, unrouted }: OutboxEvent, emit: AnyListener): void {
   const named = { event: id, source, type }
   if (result.kind === 'duplicate' || result.kind === 'conflict')
     emit(`event.${result.kind}`, { ...named, of: result.of })
   if (result.kind === 'refused') emit('event.refused', { ...named, field: result.field, fix: result.fix })
   if (result.kind !== 'stored') return
   // The other reasons emit `event.received` when the event is placed.
-  const lost = marks.filter(({ reason }) => reason !== 'outbox')
-  if (lost.length === marks.length) emit('event.received', { ...named, lanes: 0, flows: [] })
+  const lost = unrouted.filter(({ reason }) => reason !== 'outbox')
+  if (lost.length === unrouted.length) emit('event.received', { ...named, lanes: 0, flows: [] })
   for (const { flow, reason, error } of lost) emit('event.unrouted', { ...named, flow, reason, error })
 }

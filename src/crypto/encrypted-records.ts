@@ -19,19 +19,19 @@ export async function encryptSettle(texts: EncryptedTexts, settle: Settlement): 
 }
 
 export async function encryptPlaceItem(texts: EncryptedTexts, item: PlaceItem): Promise<PlaceItem> {
-  if (item.kind !== 'mark' || item.confidential !== true) return item
-  return { ...item, unrouted: await Promise.all(item.unrouted.map((mark) => encryptUnrouted(texts, mark))) }
+  if (item.kind !== 'unrouted' || item.confidential !== true) return item
+  return { ...item, unrouted: await Promise.all(item.unrouted.map((entry) => encryptUnrouted(texts, entry))) }
 }
 
 /** `encryptUnrouted` encrypts the error of user code or of a schema, which may quote the payload. Errors of other reasons only name the flow. */
-export async function encryptUnrouted<M extends UnroutedFlow>(texts: EncryptedTexts, mark: M): Promise<M> {
-  if (!isRoutingFault(mark.reason)) return mark
-  return { ...mark, error: await texts.encrypt(mark.error, flowPurpose(mark.flow)) }
+export async function encryptUnrouted<M extends UnroutedFlow>(texts: EncryptedTexts, entry: M): Promise<M> {
+  if (!isRoutingFault(entry.reason)) return entry
+  return { ...entry, error: await texts.encrypt(entry.error, flowPurpose(entry.flow)) }
 }
 
-export async function decryptUnrouted<M extends UnroutedFlow>(texts: EncryptedTexts, mark: M): Promise<M> {
-  if (!isEncryptedText(mark.error)) return mark
-  return { ...mark, error: await texts.decrypt(mark.error, flowPurpose(mark.flow)) }
+export async function decryptUnrouted<M extends UnroutedFlow>(texts: EncryptedTexts, entry: M): Promise<M> {
+  if (!isEncryptedText(entry.error)) return entry
+  return { ...entry, error: await texts.decrypt(entry.error, flowPurpose(entry.flow)) }
 }
 
 export async function decryptRecord<K extends RecordKind>(
@@ -40,7 +40,7 @@ export async function decryptRecord<K extends RecordKind>(
   record: RecordTypes[K],
 ): Promise<RecordTypes[K]> {
   const any: unknown = record
-  if (kind === 'marks') return (await decryptUnrouted(texts, any as RecordTypes['marks'])) as RecordTypes[K]
+  if (kind === 'unrouted') return (await decryptUnrouted(texts, any as RecordTypes['unrouted'])) as RecordTypes[K]
   if (kind === 'lanes') return (await decryptLane(texts, any as RecordTypes['lanes'])) as RecordTypes[K]
   if (kind === 'runs' || kind === 'dead') return (await decryptEnded(texts, any as EndedRecord)) as RecordTypes[K]
   return record

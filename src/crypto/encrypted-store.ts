@@ -55,8 +55,8 @@ export function encryptedStore(store: Store, keyring: Keyring, sources: Encrypte
     const dataKey = await keys.encryptionKeyring()
     const one = async (event: EventToStore): Promise<EventToStore> => {
       if (!mustEncrypt(event)) return event
-      const marks = event.unrouted.map((mark) => encryptUnrouted(texts, mark))
-      return { ...encryptEvent(dataKey, event), unrouted: await Promise.all(marks) }
+      const unrouted = event.unrouted.map((entry) => encryptUnrouted(texts, entry))
+      return { ...encryptEvent(dataKey, event), unrouted: await Promise.all(unrouted) }
     }
     return Promise.all(events.map(one))
   }
@@ -95,21 +95,21 @@ export function encryptedStore(store: Store, keyring: Keyring, sources: Encrypte
       return { ...reply, claimed: await Promise.all(claimed) }
     },
     place: async (call) => {
-      const isPlain = call.items.every((item) => item.kind !== 'mark' || item.confidential !== true)
+      const isPlain = call.items.every((item) => item.kind !== 'unrouted' || item.confidential !== true)
       if (isPlain) return store.place(call)
       return store.place({ ...call, items: await Promise.all(call.items.map((item) => encryptPlaceItem(texts, item))) })
     },
     claimUnrouted: async (call) => {
       const reply = await store.claimUnrouted(call)
-      const marks = await Promise.all(
-        reply.unrouted.map(async (mark) => {
-          const event = await decryptOrOmitBody(mark.event)
+      const unrouted = await Promise.all(
+        reply.unrouted.map(async (entry) => {
+          const event = await decryptOrOmitBody(entry.event)
           // The event stays unrouted, for a process that has the key.
           if (event.body === undefined) return []
-          return [{ ...(await decryptUnrouted(texts, mark)), event: { ...mark.event, body: event.body } }]
+          return [{ ...(await decryptUnrouted(texts, entry)), event: { ...entry.event, body: event.body } }]
         }),
       )
-      return { ...reply, unrouted: marks.flat() }
+      return { ...reply, unrouted: unrouted.flat() }
     },
     readBodies: async (call) => {
       const reply = await store.readBodies(call)

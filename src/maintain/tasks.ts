@@ -74,9 +74,9 @@ async function dropUnroutedOfGoneFlows(
 ): Promise<string | undefined> {
   const filter = { to: now - Math.max(kept, GONE_AFTER) }
   if (!(filter.to > 0)) return undefined
-  const { items, next } = await store.find({ kind: 'marks', filter, cursor, n: UNROUTED_PAGE })
+  const { items, next } = await store.find({ kind: 'unrouted', filter, cursor, n: UNROUTED_PAGE })
   const ids = items.filter(({ reason }) => reason === 'unknown-flow').map(({ id }) => id)
-  if (ids.length > 0) await store.steer({ what: 'marks', ids, act: 'drop' })
+  if (ids.length > 0) await store.steer({ what: 'unrouted', ids, act: 'drop' })
   return next
 }
 
@@ -91,7 +91,7 @@ export interface PlacingDependencies {
   readonly routesEpoch: () => number
   /** Reads the routes again. */
   readonly refreshRoutes: () => Promise<void>
-  readonly place: (mark: LeasedUnroutedEvent) => PlaceItem
+  readonly place: (entry: LeasedUnroutedEvent) => PlaceItem
   readonly onTaken: (event: OutboxEvent) => void
 }
 
@@ -122,20 +122,20 @@ export function createPlacingTask({
         // These wait for a new version, so each start retries them. A retry by hand changes their reason to `routes-old`.
         const reasons: readonly UnroutedReason[] = isFirst ? [...RETRIED_ALWAYS, ...ROUTING_FAULTS] : RETRIED_ALWAYS
         const who = { flows: flows(), elsewhere: elsewhere() }
-        const { unrouted: marks, takenFromOutbox: taken } = await store.claimUnrouted({
+        const { unrouted, takenFromOutbox: taken } = await store.claimUnrouted({
           n: PLACE_BATCH,
           lease: 30 * SECOND,
           reasons,
           ...who,
         })
         for (const event of taken) onTaken(event)
-        const place = (): Promise<PlaceReply> => store.place({ routes: epoch(), items: marks.map(toPlaceItem) })
-        if (marks.length > 0 && (await place()).results.includes('routes-old')) {
+        const place = (): Promise<PlaceReply> => store.place({ routes: epoch(), items: unrouted.map(toPlaceItem) })
+        if (unrouted.length > 0 && (await place()).results.includes('routes-old')) {
           await refresh()
           await place()
         }
-        found = marks.length + taken.length
-        isMore = Math.max(marks.length, taken.length) === PLACE_BATCH
+        found = unrouted.length + taken.length
+        isMore = Math.max(unrouted.length, taken.length) === PLACE_BATCH
       } finally {
         first ||= isFirst && isMore
       }
@@ -226,8 +226,8 @@ export function createAgeAlertTask({ store, lateAfter, emit, servedAt }: AgeAler
         checkLateness(flow, paused === undefined ? stats.now - due : 0)
       }
       const holding = new Map(stats.flows.filter(({ lanes }) => lanes > 0).map(({ flow, lanes }) => [flow, lanes]))
-      if (stats.unrouted.some((mark) => isUnserved(mark, stats.now))) {
-        const { items } = await store.find({ kind: 'marks', filter: {}, cursor: '', n: UNROUTED_CHECKED })
+      if (stats.unrouted.some((entry) => isUnserved(entry, stats.now))) {
+        const { items } = await store.find({ kind: 'unrouted', filter: {}, cursor: '', n: UNROUTED_CHECKED })
         for (const { flow } of items) if (flow !== '' && !holding.has(flow)) holding.set(flow, 0)
       }
       for (const flow of unservedSince.keys()) {

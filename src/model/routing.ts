@@ -36,9 +36,9 @@ export function formatSkip({ flow, reason }: Skip): string {
 }
 
 /** `formatRoutingNote` returns why flows did not take an event; '' if every flow that matches has a placement for it. */
-export function formatRoutingNote({ lanes, unrouted: marks, skips }: RoutingResult): string {
-  if (lanes.length + marks.length + skips.length === 0) return NO_FLOW_MATCHES
-  return [...skips.map(formatSkip), ...marks.map(formatUnrouted)].join('; ')
+export function formatRoutingNote({ lanes, unrouted, skips }: RoutingResult): string {
+  if (lanes.length + unrouted.length + skips.length === 0) return NO_FLOW_MATCHES
+  return [...skips.map(formatSkip), ...unrouted.map(formatUnrouted)].join('; ')
 }
 
 /** An unrouted event without a flow, or from an outbox, is routed within a second. */

@@ -156,8 +156,8 @@ function uniqueFlows(places: readonly Placement[]): readonly string[] {
 }
 
 function routeEvent(event: RoutableEvent, routes: Routes, to: ReadonlySet<string> | undefined): EventToStore {
-  const { places, marks, skips } = route(new FlowEvent(event), routes, to)
-  return { ...event, placements: places, unrouted: marks, skips }
+  const { places, unrouted, skips } = route(new FlowEvent(event), routes, to)
+  return { ...event, placements: places, unrouted, skips }
 }
 
 /** Most events are for every matching flow; those are not copied. */
@@ -173,13 +173,13 @@ type Named = Pick<Event, 'id' | 'source' | 'type'>
     matches it. */
 export function emitUntaken(
   event: Named,
-  { lanes, unrouted: marks, skips = NO_SKIPS }: Omit<RoutingResult, 'skips'> & Partial<Pick<RoutingResult, 'skips'>>,
+  { lanes, unrouted, skips = NO_SKIPS }: Omit<RoutingResult, 'skips'> & Partial<Pick<RoutingResult, 'skips'>>,
   emit: AnyListener,
 ): void {
   emitSkips(event, skips, emit)
   const { id, source, type } = event
   // Usually no flow takes the events of the engine.
-  const isWanted = lanes.length + marks.length + skips.length > 0
+  const isWanted = lanes.length + unrouted.length + skips.length > 0
   if (!isWanted && source !== ENGINE_SOURCE && !isReservedSource({ source }))
     emit('event.unwanted', { event: id, source, type, text: NO_FLOW_MATCHES })
 }

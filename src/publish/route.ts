@@ -32,7 +32,7 @@ export interface RouteTable {
 
 export interface RouteResult {
   readonly places: readonly Placement[]
-  readonly marks: readonly UnroutedFlow[]
+  readonly unrouted: readonly UnroutedFlow[]
   /** The flows that match the event and found no key in it. */
   readonly skips: readonly Skip[]
 }
@@ -42,31 +42,31 @@ const MAX_LANES = 100
 
 type FlowRoute =
   | { readonly kind: 'places'; readonly places: readonly Placement[] }
-  | { readonly kind: 'mark'; readonly mark: UnroutedFlow }
+  | { readonly kind: 'unrouted'; readonly entry: UnroutedFlow }
   | { readonly kind: 'skipped' }
   | { readonly kind: 'unwanted' }
 
 /** `to` restricts the flows. */
 export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>): RouteResult {
   const places: Placement[] = []
-  const marks: UnroutedFlow[] = []
+  const unrouted: UnroutedFlow[] = []
   let skips = NO_SKIPS
   for (const flow of routes.flows) {
     if (isReservedSource(event) !== flow.isInternal || (to !== undefined && !to.has(flow.name))) continue
     const routed = placementsIn(flow, event, routes, to !== undefined)
-    if (routed.kind === 'mark') marks.push(routed.mark)
+    if (routed.kind === 'unrouted') unrouted.push(routed.entry)
     else if (routed.kind === 'skipped') skips = [...skips, createNoKeySkip(flow)]
     else if (routed.kind === 'places') {
       if (places.length + routed.places.length > MAX_LANES) {
-        marks.push({ flow: flow.name, reason: 'fan-out', error: `${routed.places.length} lanes` })
+        unrouted.push({ flow: flow.name, reason: 'fan-out', error: `${routed.places.length} lanes` })
       } else places.push(...routed.places)
     }
   }
   if (!isReservedSource(event)) {
     const error = to === undefined ? 'This process does not serve it.' : NOT_SERVED_HERE
-    for (const name of findForeignFlows(event, routes, to)) marks.push({ flow: name, reason: 'unknown-flow', error })
+    for (const name of findForeignFlows(event, routes, to)) unrouted.push({ flow: name, reason: 'unknown-flow', error })
   }
-  return { places, marks, skips }
+  return { places, unrouted, skips }
 }
 
 /** `createNoKeySkip` returns the skip of a flow that found no key in an event. */
@@ -95,12 +95,12 @@ function routeToFlow(flow: Flow, event: FlowEvent, level: number, named: boolean
   try {
     if (!named && !flow.matches(event)) return { kind: 'unwanted' }
   } catch (error) {
-    return createMark(flow, 'key-failed', `${ON_THREW}: ${messageOf(error)}`)
+    return createUnroutedFlow(flow, 'key-failed', `${ON_THREW}: ${messageOf(error)}`)
   }
   const definition = findDefinition(flow.definitions, event)
   const typed = definition === undefined ? event : toTypedEvent(event, definition)
   const fault = definition === undefined ? undefined : findDataFault(typed)
-  if (fault !== undefined) return createMark(flow, 'schema-failed', fault)
+  if (fault !== undefined) return createUnroutedFlow(flow, 'schema-failed', fault)
   try {
     const group = flow.share === undefined ? '' : (event.tenant ?? NO_TENANT)
     const common = { flow: flow.name, group, cancel: flow.whileRunning(typed) === 'cancel' }
@@ -114,7 +114,7 @@ function routeToFlow(flow: Flow, event: FlowEvent, level: number, named: boolean
     const places = keys.map((key) => createPlacement(laneId(flow.name, key), key, common, windowOf(key)))
     return { kind: 'places', places }
   } catch (error) {
-    return createMark(flow, 'key-failed', messageOf(error))
+    return createUnroutedFlow(flow, 'key-failed', messageOf(error))
   }
 }
 
@@ -131,8 +131,8 @@ function findDataFault(event: FlowEvent): string | undefined {
 /** The prefix of an error thrown by `on`: whether the flow matches is unknown, so `on` is called again later. */
 const ON_THREW = 'on threw'
 
-function createMark(flow: Flow, reason: 'key-failed' | 'schema-failed', error: string): FlowRoute {
-  return { kind: 'mark', mark: { flow: flow.name, reason, error: error.slice(0, 2_000) } }
+function createUnroutedFlow(flow: Flow, reason: 'key-failed' | 'schema-failed', error: string): FlowRoute {
+  return { kind: 'unrouted', entry: { flow: flow.name, reason, error: error.slice(0, 2_000) } }
 }
 
 /** The window of a lane that is sent its history first: it stays open until the end of the history. */
@@ -218,29 +218,29 @@ export function parseTargetFlows(to: unknown, { flows, foreign }: Routes): Reado
 const RETRY_AFTER: Millis = 60_000
 
 /** `UnroutedPlacement` is the result for one unrouted event. */
-export type UnroutedPlacement = Required<Extract<PlaceItem, { readonly kind: 'mark' }>>
+export type UnroutedPlacement = Required<Extract<PlaceItem, { readonly kind: 'unrouted' }>>
 
 /** `placeUnrouted` places an event that could not be routed when it arrived, or keeps it unrouted (L2, L2a). */
-export function placeUnrouted(mark: LeasedUnroutedEvent, routes: Routes): UnroutedPlacement {
-  const { id, token, flow: name, reason, error } = mark
-  const event = new FlowEvent(mark.event)
-  const placed = { kind: 'mark', id, token, confidential: event.encrypted } as const
+export function placeUnrouted(entry: LeasedUnroutedEvent, routes: Routes): UnroutedPlacement {
+  const { id, token, flow: name, reason, error } = entry
+  const event = new FlowEvent(entry.event)
+  const placed = { kind: 'unrouted', id, token, confidential: event.encrypted } as const
   // The event was not routed at all: the process that stored it had old routes.
   if (name === '') {
-    const { places, marks, skips } = route(event, routes)
-    return { ...placed, placements: places, unrouted: marks.map((one) => ({ ...one, after: 0 })), skips }
+    const { places, unrouted, skips } = route(event, routes)
+    return { ...placed, placements: places, unrouted: unrouted.map((one) => ({ ...one, after: 0 })), skips }
   }
   // An event can address internal flows only if the engine published it.
   const flow = routes.flows.find((one) => one.name === name && one.isInternal === isReservedSource(event))
   const left = reason === 'outbox' ? ({ reason: 'unknown-flow', error: NOT_SERVED_HERE } as const) : { reason, error }
-  const unserved = { kind: 'mark', mark: { flow: name, ...left } } as const
+  const unserved = { kind: 'unrouted', entry: { flow: name, ...left } } as const
   // The flow is known to want the event, unless its `on` threw or no process could call it.
   const isWanted = reason === 'unknown-flow' ? error === NOT_SERVED_HERE : !error.startsWith(ON_THREW)
   const routed = flow === undefined ? unserved : placementsIn(flow, event, routes, isWanted)
   const places = routed.kind === 'places' ? routed.places : []
-  const marks = routed.kind === 'mark' ? [{ ...routed.mark, after: RETRY_AFTER }] : []
+  const unrouted = routed.kind === 'unrouted' ? [{ ...routed.entry, after: RETRY_AFTER }] : []
   const skips = routed.kind === 'skipped' && flow !== undefined ? [createNoKeySkip(flow)] : NO_SKIPS
-  return { ...placed, placements: places, unrouted: marks, skips }
+  return { ...placed, placements: places, unrouted, skips }
 }
 
 /** The bound on `on`, `key` and `window` together, which run while a sender waits (L2a). */

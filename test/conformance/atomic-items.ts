@@ -104,16 +104,16 @@ export const atomicItems: Suite = (rule) => {
   rule('place: an item that is lost or gone fails no neighbour', async (t) => {
     await t.append('a', { unrouted: [createUnrouted('outbox')] })
     await t.append('b', { unrouted: [createUnrouted('outbox')] })
-    const { unrouted: marks } = await t.store.claimUnrouted({ n: 10, lease: SECOND, reasons: ['outbox'], flows: [] })
-    const items = marks.map(
-      ({ id, token }) => ({ kind: 'mark', id, token, placements: [createPlacement()], unrouted: [] }) as const,
+    const { unrouted } = await t.store.claimUnrouted({ n: 10, lease: SECOND, reasons: ['outbox'], flows: [] })
+    const items = unrouted.map(
+      ({ id, token }) => ({ kind: 'unrouted', id, token, placements: [createPlacement()], unrouted: [] }) as const,
     )
     const [first, second] = items
     assert.ok(first && second)
     const gone = { kind: 'replay', replay: 'r', event: 'nobody', placements: [createPlacement()] } as const
     const mixed = [{ ...first, token: -1 }, gone, second]
     assert.deepEqual((await t.store.place({ routes: t.routes, items: mixed })).results, ['lost', 'gone', 'placed'])
-    assert.deepEqual(t.names(await t.claimOne()), t.names([marks[1]?.event.id ?? '']))
+    assert.deepEqual(t.names(await t.claimOne()), t.names([unrouted[1]?.event.id ?? '']))
   })
 
   rule('steer: an unknown id fails no neighbour', async (t) => {

@@ -66,8 +66,8 @@ export const deadLetterEvents: Suite = (rule) => {
       firstFailedAt: failedAt,
       at: t.clock.now(),
     })
-    const [mark] = await unrouted(t)
-    assert.deepEqual([mark?.event.id, mark?.flow, mark?.reason], [event.id, '', 'routes-old'])
+    const [leased] = await unrouted(t)
+    assert.deepEqual([leased?.event.id, leased?.flow, leased?.reason], [event.id, '', 'routes-old'])
   })
 
   rule('L12 a run that crashes once too often is announced too', async (t) => {

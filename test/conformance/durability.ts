@@ -199,9 +199,9 @@ export const durability: Suite = (rule) => {
       [[written.kind === 'written' && written.revs[0], 'one']],
     )
     assert.deepEqual(await t.findAll('audit'), trail)
-    const { unrouted: marks } = await t.store.claimUnrouted({ n: 10, lease: SECOND, reasons: ['outbox'], flows: [] })
+    const { unrouted } = await t.store.claimUnrouted({ n: 10, lease: SECOND, reasons: ['outbox'], flows: [] })
     assert.deepEqual(
-      marks.map((leased) => t.names([leased.event.id])),
+      unrouted.map((leased) => t.names([leased.event.id])),
       [['a']],
     )
   })

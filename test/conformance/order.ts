@@ -93,10 +93,10 @@ export const order: Suite = (rule) => {
   rule('D2 events that are placed late are placed in the order of their arrival', async (t) => {
     await appendBackwards(t, { unrouted: [createUnrouted('fan-out', 'flow')] })
     const call = { n: 100, lease: LEASE, reasons: ['fan-out'], flows: ['flow'] } as const
-    const { unrouted: marks } = await t.store.claimUnrouted(call)
-    assert.deepEqual(t.names(marks.map(({ event }) => event.id)), MANY)
-    const items = marks.map(
-      ({ id, token }) => ({ kind: 'mark', id, token, placements: [createPlacement()], unrouted: [] }) as const,
+    const { unrouted } = await t.store.claimUnrouted(call)
+    assert.deepEqual(t.names(unrouted.map(({ event }) => event.id)), MANY)
+    const items = unrouted.map(
+      ({ id, token }) => ({ kind: 'unrouted', id, token, placements: [createPlacement()], unrouted: [] }) as const,
     )
     await t.store.place({ routes: t.routes, items })
     assert.deepEqual(t.names(await t.claimOne()), MANY)

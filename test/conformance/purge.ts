@@ -150,15 +150,15 @@ export const purge: Suite = (rule) => {
     await t.append('a', { tenant: 'acme', keys: ['x', 'shared'] })
     await t.append('b', { tenant: 'globex', key: 'shared' })
     await t.append('c', { tenant: 'acme', unrouted: [createUnrouted('outbox')] })
-    const reply = await purgeAll(t, { kind: 'tenant', tenant: 'acme' })
-    assert.equal(reply.events, 2)
+    const purged = await purgeAll(t, { kind: 'tenant', tenant: 'acme' })
+    assert.equal(purged.events, 2)
     assert.deepEqual(await readBodiesPresent(t, 'a', 'b', 'c'), [false, true, false])
     assert.deepEqual(
       (await t.claim()).map((run) => [run.key, t.names(run)]),
       [['shared', ['b']]],
     )
-    const marks = await t.store.claimUnrouted({ n: 10, lease: 1_000, reasons: ['outbox'], flows: [] })
-    assert.deepEqual(marks.unrouted, [])
+    const reply = await t.store.claimUnrouted({ n: 10, lease: 1_000, reasons: ['outbox'], flows: [] })
+    assert.deepEqual(reply.unrouted, [])
   })
 
   rule('L15 by tenant: its dead letters go', async (t) => {
@@ -195,8 +195,8 @@ export const purge: Suite = (rule) => {
       (await t.claim()).map((run) => [run.key, t.names(run)]),
       [['shared', ['b']]],
     )
-    const marks = await t.store.claimUnrouted({ n: 10, lease: 1_000, reasons: ['outbox'], flows: [] })
-    assert.deepEqual(marks.unrouted, [])
+    const reply = await t.store.claimUnrouted({ n: 10, lease: 1_000, reasons: ['outbox'], flows: [] })
+    assert.deepEqual(reply.unrouted, [])
   })
 
   for (const [by, of] of [

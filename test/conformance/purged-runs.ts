@@ -215,7 +215,7 @@ export const purgedRuns: Suite = (rule) => {
     const leased = assertSingle((await t.store.claimUnrouted(call)).unrouted)
     await purgeOnce(t, 'a')
     const items = [
-      { kind: 'mark', id: leased.id, token: leased.token, placements: [createPlacement()], unrouted: [] },
+      { kind: 'unrouted', id: leased.id, token: leased.token, placements: [createPlacement()], unrouted: [] },
     ] as const
     assert.notEqual(assertSingle((await t.store.place({ routes: t.routes, items })).results), 'placed')
     await t.assertNothingReady()

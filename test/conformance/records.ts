@@ -120,9 +120,9 @@ export const records: Suite = (rule) => {
     const letters = async (subject: string): Promise<readonly string[]> =>
       (await t.findAll('dead', { subject }, 1)).map((letter) => letter.key)
     assert.deepEqual([await letters('ada'), await letters('bob'), await letters('cy')], [['k'], ['c', 'k'], []])
-    const marks = async (subject: string): Promise<readonly string[]> =>
-      t.names((await t.findAll('marks', { subject }, 1)).map((mark) => mark.event))
-    assert.deepEqual([await marks('ada'), await marks('bob')], [['e'], []])
+    const unrouted = async (subject: string): Promise<readonly string[]> =>
+      t.names((await t.findAll('unrouted', { subject }, 1)).map(({ event }) => event))
+    assert.deepEqual([await unrouted('ada'), await unrouted('bob')], [['e'], []])
     assert.equal((await t.store.count({ kind: 'dead', filter: { subject: 'bob' }, cursor: '', atMost: 9 })).count, 2)
   })
 
@@ -140,7 +140,7 @@ export const records: Suite = (rule) => {
 
   rule('find and count reject a cursor that no page has returned', async (t) => {
     await t.append('a')
-    const kinds = ['events', 'lanes', 'runs', 'dead', 'marks', 'audit'] as const
+    const kinds = ['events', 'lanes', 'runs', 'dead', 'unrouted', 'audit'] as const
     for (const cursor of ['x', '-1', '1.5', '1e3', ' ', '9007199254740992', '99999999999999999999', '9'.repeat(400)]) {
       for (const kind of kinds) {
         const call = { kind, filter: {}, cursor } as const
@@ -229,7 +229,7 @@ export const records: Suite = (rule) => {
   })
 
   rule('get returns undefined for a missing record of every kind', async (t) => {
-    for (const kind of ['events', 'lanes', 'runs', 'dead', 'marks', 'audit'] as const) {
+    for (const kind of ['events', 'lanes', 'runs', 'dead', 'unrouted', 'audit'] as const) {
       assert.equal((await t.store.get({ kind, id: '999999' })).item, undefined)
     }
   })

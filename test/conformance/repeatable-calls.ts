@@ -35,7 +35,7 @@ export const repeatableCalls: Suite = (rule) => {
   rule('append repeated: an unrouted event has its record once', async (t) => {
     await t.append('a', { unrouted: [createUnrouted('outbox')] })
     await t.append('a', { unrouted: [createUnrouted('outbox')] })
-    assert.equal((await t.findAll('marks')).length, 1)
+    assert.equal((await t.findAll('unrouted')).length, 1)
   })
 
   rule('settleAndClaim repeated: settles, publishes and claims once, and returns the same', async (t) => {
@@ -158,7 +158,7 @@ export const repeatableCalls: Suite = (rule) => {
     const leased = assertSingle((await t.store.claimUnrouted(call)).unrouted)
     assert.deepEqual((await t.store.claimUnrouted(call)).unrouted, [])
     const items = [
-      { kind: 'mark', id: leased.id, token: leased.token, placements: [createPlacement()], unrouted: [] },
+      { kind: 'unrouted', id: leased.id, token: leased.token, placements: [createPlacement()], unrouted: [] },
     ] as const
     await t.store.place({ routes: t.routes, items })
     await t.store.place({ routes: t.routes, items })

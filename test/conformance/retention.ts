@@ -101,14 +101,14 @@ export const retention: Suite = (rule) => {
     await t.append('a', { unrouted: [createUnrouted('key-failed', 'flow')] })
     t.clock.advance(DAY)
     await t.maintain(KEEP_NOTHING)
-    const { unrouted: marks } = await t.store.claimUnrouted({
+    const { unrouted } = await t.store.claimUnrouted({
       n: 1,
       lease: SECOND,
       reasons: ['key-failed'],
       flows: ['flow'],
     })
     assert.deepEqual(
-      marks.map((leased) => Buffer.from(leased.event.body).toString()),
+      unrouted.map((leased) => Buffer.from(leased.event.body).toString()),
       ['a'],
     )
   })

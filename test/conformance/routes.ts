@@ -50,7 +50,7 @@ export const routes: Suite = (rule) => {
     const leased = assertSingle((await t.store.claimUnrouted(call)).unrouted)
     const raised = await t.store.writeDocs({ writes: [], raiseRoutes: true, audit: undefined })
     const items = [
-      { kind: 'mark', id: leased.id, token: leased.token, placements: [createPlacement()], unrouted: [] },
+      { kind: 'unrouted', id: leased.id, token: leased.token, placements: [createPlacement()], unrouted: [] },
       { kind: 'replay', replay: 'r', event: t.id('a'), placements: [createPlacement({ key: 'other' })] },
     ] as const
     assert.deepEqual((await t.store.place({ routes: t.routes, items })).results, ['routes-old', 'routes-old'])

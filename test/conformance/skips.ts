@@ -19,7 +19,7 @@ async function appendRouted(
   skips: readonly Skip[],
 ): Promise<void> {
   const { id, token } = await leaseOneUnrouted(t)
-  const item: PlaceItem = { kind: 'mark', id, token, placements: places.map(createPlacement), unrouted: [], skips }
+  const item: PlaceItem = { kind: 'unrouted', id, token, placements: places.map(createPlacement), unrouted: [], skips }
   assert.deepEqual((await t.store.place({ routes: t.routes, items: [item] })).results, ['placed'])
 }
 
@@ -27,13 +27,13 @@ async function appendRouted(
 async function getRouting(
   t: ConformanceStage,
   name: string,
-): Promise<{ skips: readonly Skip[]; marks: readonly UnroutedFlow[] }> {
+): Promise<{ skips: readonly Skip[]; unrouted: readonly UnroutedFlow[] }> {
   const record = await t.getEventRecord(name)
   const listed = (await t.findAll('events')).find(({ id }) => id === t.id(name))
   assert.ok(record && listed)
-  const { skips, unrouted: marks } = record
-  assert.deepEqual([listed.skips, listed.unrouted], [skips, marks])
-  return { skips, marks }
+  const { skips, unrouted } = record
+  assert.deepEqual([listed.skips, listed.unrouted], [skips, unrouted])
+  return { skips, unrouted }
 }
 
 async function readFeedNotes(
@@ -48,30 +48,30 @@ export const skips: Suite = (rule) => {
   rule('L11 an event records which flows skipped it, beside those that took it', async (t) => {
     const others = ['mail', 'a "b"\\,c', 'ключ\0\u0001'].map((flow): Skip => ({ flow, reason: 'no-key' }))
     await t.append('a', { key: 'k', skips: others })
-    assert.deepEqual(await getRouting(t, 'a'), { skips: others, marks: [] })
+    assert.deepEqual(await getRouting(t, 'a'), { skips: others, unrouted: [] })
     await t.append('b', { key: 'k' })
-    assert.deepEqual(await getRouting(t, 'b'), { skips: [], marks: [] })
+    assert.deepEqual(await getRouting(t, 'b'), { skips: [], unrouted: [] })
   })
 
   rule('L11 an event that matches only flows without a key for it is stored, and nothing runs', async (t) => {
     await t.append('a', { skips: [NO_KEY] })
     assert.deepEqual((await t.getEventRecord('a'))?.lanes, [])
     await t.assertNothingReady()
-    assert.deepEqual(await getRouting(t, 'a'), { skips: [NO_KEY], marks: [] })
+    assert.deepEqual(await getRouting(t, 'a'), { skips: [NO_KEY], unrouted: [] })
   })
 
   rule('L2 an event shows the flows that still lack a placement for it', async (t) => {
     const failed: UnroutedFlow = { flow: 'mail', reason: 'key-failed', error: 'no "id"' }
     await t.append('a', { key: 'k', unrouted: [failed] })
-    assert.deepEqual(await getRouting(t, 'a'), { skips: [], marks: [failed] })
+    assert.deepEqual(await getRouting(t, 'a'), { skips: [], unrouted: [failed] })
     await appendRouted(t, [{ flow: 'mail', key: 'm' }], [])
-    assert.deepEqual(await getRouting(t, 'a'), { skips: [], marks: [] })
+    assert.deepEqual(await getRouting(t, 'a'), { skips: [], unrouted: [] })
   })
 
   rule('L11 a flow that finds no key when the event is routed late has skipped it', async (t) => {
     await t.append('a', { unrouted: [createUnrouted('key-failed', 'flow')] })
     await appendRouted(t, [], [NO_KEY])
-    assert.deepEqual(await getRouting(t, 'a'), { skips: [NO_KEY], marks: [] })
+    assert.deepEqual(await getRouting(t, 'a'), { skips: [NO_KEY], unrouted: [] })
     await t.assertNothingReady()
   })
 
@@ -80,15 +80,15 @@ export const skips: Suite = (rule) => {
     await t.append('a', { skips: [other, NO_KEY] })
     const items = [{ kind: 'replay', replay: 'r', event: t.id('a'), placements: [createPlacement()] }] as const
     assert.deepEqual((await t.store.place({ routes: t.routes, items })).results, ['placed'])
-    assert.deepEqual(await getRouting(t, 'a'), { skips: [other], marks: [] })
+    assert.deepEqual(await getRouting(t, 'a'), { skips: [other], unrouted: [] })
     assert.deepEqual(t.names(await t.claimOne()), ['a'])
   })
 
   rule('L9 an unrouted event that an operator drops records which flow never got it', async (t) => {
     await t.append('a', { unrouted: [createUnrouted('key-failed', 'flow')] })
-    const { id } = assertSingle(await t.findAll('marks'))
-    assert.deepEqual((await t.store.steer({ what: 'marks', ids: [id], act: 'drop' })).results, ['ok'])
-    assert.deepEqual(await getRouting(t, 'a'), { skips: [{ flow: 'flow', reason: 'dropped' }], marks: [] })
+    const { id } = assertSingle(await t.findAll('unrouted'))
+    assert.deepEqual((await t.store.steer({ what: 'unrouted', ids: [id], act: 'drop' })).results, ['ok'])
+    assert.deepEqual(await getRouting(t, 'a'), { skips: [{ flow: 'flow', reason: 'dropped' }], unrouted: [] })
   })
 
   rule('L11 live views show a skip, an unrouted event and an event that no flow takes', async (t) => {

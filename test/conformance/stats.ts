@@ -77,8 +77,8 @@ export const stats: Suite = (rule) => {
   rule('stats: unrouted events by reason', async (t) => {
     await t.append('a', { unrouted: [createUnrouted('outbox'), createUnrouted('slot', 'mail')] })
     await t.append('b', { unrouted: [createUnrouted('outbox')] })
-    const { unrouted: marks } = await t.store.stats()
-    assert.deepEqual(marks.map(({ reason, count }) => `${reason} ${count}`).toSorted(), ['outbox 2', 'slot 1'])
+    const { unrouted } = await t.store.stats()
+    assert.deepEqual(unrouted.map(({ reason, count }) => `${reason} ${count}`).toSorted(), ['outbox 2', 'slot 1'])
   })
 
   rule('stats: bytes grow with what is stored', async (t) => {

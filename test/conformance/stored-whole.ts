@@ -35,7 +35,7 @@ async function placeItem(t: ConformanceStage, item: PlaceItem): Promise<PlaceRep
 }
 
 function createPlaceItem(leased: LeasedUnroutedEvent, ...places: readonly PlacementOverrides[]): PlaceItem {
-  return { kind: 'mark', id: leased.id, token: leased.token, placements: places.map(createPlacement), unrouted: [] }
+  return { kind: 'unrouted', id: leased.id, token: leased.token, placements: places.map(createPlacement), unrouted: [] }
 }
 
 export const storedWhole: Suite = (rule) => {
@@ -78,8 +78,8 @@ export const storedWhole: Suite = (rule) => {
     await t.append('routed-by-nobody', { unrouted: [createUnrouted('outbox')] })
     await t.append('of-mail', { unrouted: [createUnrouted('slot', 'mail')] })
     await t.append('broken', { unrouted: [createUnrouted('key-failed', 'flow')] })
-    const names = (marks: readonly LeasedUnroutedEvent[]): readonly string[] =>
-      t.names(marks.map((leased) => leased.event.id))
+    const names = (unrouted: readonly LeasedUnroutedEvent[]): readonly string[] =>
+      t.names(unrouted.map((leased) => leased.event.id))
     assert.deepEqual(names(await claimUnrouted(t, { flows: [], reasons: ['slot'] })), [])
     assert.deepEqual(names(await claimUnrouted(t, { flows: [] })), ['routed-by-nobody'])
     assert.deepEqual(names(await claimUnrouted(t, { flows: ['flow'], reasons: ['outbox', 'slot'] })), [])
@@ -100,7 +100,7 @@ export const storedWhole: Suite = (rule) => {
     for (const name of ['a', 'b']) await t.append(name, { unrouted: [createUnrouted('outbox')] })
     for (const [n, leased] of (await claimUnrouted(t)).entries()) {
       const still = [{ ...createUnrouted('outbox'), after: n === 0 ? 900 : 300 }]
-      await placeItem(t, { kind: 'mark', id: leased.id, token: leased.token, placements: [], unrouted: still })
+      await placeItem(t, { kind: 'unrouted', id: leased.id, token: leased.token, placements: [], unrouted: still })
     }
     t.clock.advance(600)
     await t.append('c', { unrouted: [createUnrouted('outbox')] })
@@ -127,7 +127,7 @@ export const storedWhole: Suite = (rule) => {
       await placeItem(t, createPlaceItem(assertSingle(await claimUnrouted(t)), { key: 'k', quiet: 100 })),
       'placed',
     )
-    assert.deepEqual(await t.findAll('marks'), [])
+    assert.deepEqual(await t.findAll('unrouted'), [])
     assert.deepEqual(t.names(await t.claimOneAfter(100)), ['a'])
     t.clock.advance(10_000)
     assert.deepEqual(await claimUnrouted(t), [])
@@ -181,7 +181,7 @@ export const storedWhole: Suite = (rule) => {
     const still = [{ flow: 'mail', reason: 'unknown-flow', error: 'later', after: 5_000 }] as const
     assert.equal(
       await placeItem(t, {
-        kind: 'mark',
+        kind: 'unrouted',
         id: leased.id,
         token: leased.token,
         placements: [createPlacement()],
@@ -205,9 +205,9 @@ export const storedWhole: Suite = (rule) => {
     await t.append('a', { unrouted: [createUnrouted('key-failed', 'flow')] })
     t.clock.advance(1_000)
     await t.append('b', { unrouted: [createUnrouted('key-failed', 'flow'), createUnrouted('outbox')] })
-    const marks = await t.findAll('marks')
-    assert.deepEqual(sorted(t.names(marks.map((each) => each.event))), ['a', 'b', 'b'])
-    assert.equal(marks.find((each) => each.event === t.id('a'))?.since, since)
+    const unrouted = await t.findAll('unrouted')
+    assert.deepEqual(sorted(t.names(unrouted.map((each) => each.event))), ['a', 'b', 'b'])
+    assert.equal(unrouted.find((each) => each.event === t.id('a'))?.since, since)
     const counted = (await t.store.stats()).unrouted.map(({ reason, count, oldest }) => [reason, count, oldest - since])
     assert.deepEqual(sorted(counted), [
       ['key-failed', 2, 0],
@@ -219,7 +219,7 @@ export const storedWhole: Suite = (rule) => {
     rule(`L2a a ${reason} event is claimed by its reason, listed and counted with it`, async (t) => {
       await t.append('broken', { unrouted: [{ flow: 'flow', reason, error: 'data.user: expected a text' }] })
       assert.deepEqual(await claimUnrouted(t, { reasons: ALL.filter((other) => other !== reason) }), [])
-      const [listed] = await t.findAll('marks')
+      const [listed] = await t.findAll('unrouted')
       assert.deepEqual([listed?.reason, listed?.error], [reason, 'data.user: expected a text'])
       assert.deepEqual(
         (await t.store.stats()).unrouted.map((one) => [one.reason, one.count]),
@@ -233,12 +233,12 @@ export const storedWhole: Suite = (rule) => {
       await t.append('broken', { unrouted: [createUnrouted(reason, 'flow')] })
       const byThemselves = { reasons: ALL.filter((other) => other !== reason) }
       assert.deepEqual(await claimUnrouted(t, byThemselves), [])
-      const { id } = assertSingle(await t.findAll('marks'))
-      await t.store.steer({ what: 'marks', ids: [id], act: 'retry' })
+      const { id } = assertSingle(await t.findAll('unrouted'))
+      await t.store.steer({ what: 'unrouted', ids: [id], act: 'retry' })
       const asked = assertSingle(await claimUnrouted(t, byThemselves))
       assert.deepEqual([asked.id, asked.flow, asked.error], [id, 'flow', ''])
       const still = [{ flow: 'flow', reason, error: 'again', after: 0 }] as const
-      await placeItem(t, { kind: 'mark', id, token: asked.token, placements: [], unrouted: still })
+      await placeItem(t, { kind: 'unrouted', id, token: asked.token, placements: [], unrouted: still })
       assert.deepEqual(await claimUnrouted(t, byThemselves), [])
     })
   }
@@ -247,17 +247,17 @@ export const storedWhole: Suite = (rule) => {
     await t.append('a', { unrouted: [createUnrouted('key-failed', 'flow')] })
     const leased = assertSingle(await claimUnrouted(t))
     const still = [{ flow: 'flow', reason: 'key-failed', error: 'snoozed', after: 60_000 }] as const
-    await placeItem(t, { kind: 'mark', id: leased.id, token: leased.token, placements: [], unrouted: still })
+    await placeItem(t, { kind: 'unrouted', id: leased.id, token: leased.token, placements: [], unrouted: still })
     assert.deepEqual(await claimUnrouted(t), [])
-    const { id } = assertSingle(await t.findAll('marks'))
-    assert.deepEqual((await t.store.steer({ what: 'marks', ids: [id, id + 1_000], act: 'retry' })).results, [
+    const { id } = assertSingle(await t.findAll('unrouted'))
+    assert.deepEqual((await t.store.steer({ what: 'unrouted', ids: [id, id + 1_000], act: 'retry' })).results, [
       'ok',
       'missing',
     ])
     assert.equal(assertSingle(await claimUnrouted(t)).id, id)
-    assert.deepEqual((await t.store.steer({ what: 'marks', ids: [id], act: 'drop' })).results, ['ok'])
+    assert.deepEqual((await t.store.steer({ what: 'unrouted', ids: [id], act: 'drop' })).results, ['ok'])
     t.clock.advance(60_000)
     assert.deepEqual(await claimUnrouted(t), [])
-    assert.deepEqual(await t.findAll('marks'), [])
+    assert.deepEqual(await t.findAll('unrouted'), [])
   })
 }

@@ -33,9 +33,9 @@ async function look(store: Store): Promise<Found> {
     for (const [at, id] of some.entries()) labels.set(id, labelIn(bodies[at]))
   }
   const lanes = (await every(store, 'lanes')).map((lane) => `lane ${lane.flow} ${lane.key}`)
-  const marks = (await every(store, 'marks')).map((mark) => `mark ${mark.reason} for ${mark.flow}`)
+  const unrouted = (await every(store, 'unrouted')).map(({ reason, flow }) => `unrouted ${reason} for ${flow}`)
   const letters = await every(store, 'dead')
-  return { labels, runs: await every(store, 'runs'), letters, waiting: [...lanes, ...marks] }
+  return { labels, runs: await every(store, 'runs'), letters, waiting: [...lanes, ...unrouted] }
 }
 
 async function every<K extends RecordKind>(store: Store, kind: K): Promise<readonly RecordTypes[K][]> {

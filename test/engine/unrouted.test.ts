@@ -153,7 +153,7 @@ describe.each(STORES)('L2a synchronous on %s', (store) => {
 })
 
 /** A store whose calls of `unrouted` wait after their reply while the gate is closed. */
-function slowMarks(store: Store): { readonly store: Store; close(): void; open(): void } {
+function slowUnrouted(store: Store): { readonly store: Store; close(): void; open(): void } {
   let closed: PromiseWithResolvers<void> | undefined
   return {
     close: () => void (closed = Promise.withResolvers()),
@@ -176,8 +176,8 @@ describe.each(STORES)('L2a retried by hand on %s', (store) => {
     const fault = new Fault()
     const ran: string[] = []
     const shared = await Shared.open(store)
-    const marks = slowMarks(shared.store)
-    const app = new Sluice({ log: false, store: marks.store, clock: shared.clock })
+    const slow = slowUnrouted(shared.store)
+    const app = new Sluice({ log: false, store: slow.store, clock: shared.clock })
     app.flow('f', {
       on: 'ping',
       key: (event) => fault.check(userOf(event)),
@@ -187,11 +187,11 @@ describe.each(STORES)('L2a retried by hand on %s', (store) => {
     await app.publish(ping('u', 1))
     await shared.advance(10_000)
     fault.broken = false
-    marks.close()
+    slow.close()
     await shared.advance(1_000)
     const { items } = await app.admin.deadLetters.list({ kind: 'unrouted' })
     expect(await app.admin.deadLetters.retry(items[0]?.id ?? '')).toBe('ok')
-    marks.open()
+    slow.open()
     await shared.advance(2_000)
     expect(ran).toEqual(['u'])
     await shared.stop(app)

@@ -248,8 +248,8 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const call = { n: 100, lease: 0, reasons: ['outbox'], flows: [] } as const
     const calls: string[] = []
     for (let n = 0; n < 4; n++) {
-      const { takenFromOutbox: taken, unrouted: marks } = await store.claimUnrouted(call)
-      calls.push(`took ${taken.length}, gave ${marks.length}`)
+      const { takenFromOutbox: taken, unrouted } = await store.claimUnrouted(call)
+      calls.push(`took ${taken.length}, gave ${unrouted.length}`)
     }
     expect(calls).toEqual(['took 1, gave 0', 'took 3, gave 1', 'took 2, gave 1', 'took 0, gave 3'])
   })
@@ -269,18 +269,20 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await tx.query(`select ${schema}.publish('bulk', subject => n::text) from generate_series(0, 1999) n`)
     const given: string[] = []
     const call = async (): Promise<LeasedUnroutedEvent[]> => {
-      const { takenFromOutbox: taken, unrouted: marks } = await store.claimUnrouted(ONE_CALL)
-      const [first, last] = [marks[0], marks.at(-1)].map((mark) => mark?.event.subject)
-      given.push(`took ${taken.length}, gave ${marks.length === 0 ? 'none' : `${first} to ${last}`}`)
-      return [...marks]
+      const { takenFromOutbox: taken, unrouted } = await store.claimUnrouted(ONE_CALL)
+      const [first, last] = [unrouted[0], unrouted.at(-1)].map((leased) => leased?.event.subject)
+      given.push(`took ${taken.length}, gave ${unrouted.length === 0 ? 'none' : `${first} to ${last}`}`)
+      return [...unrouted]
     }
     await call()
-    const marks = await call()
+    const unrouted = await call()
     await call()
     await call()
     // While the first events are being placed, no later ones are returned, and none are taken in that would have to wait.
     expect(given).toEqual(['took 500, gave none', 'took 500, gave 0 to 499', 'took 0, gave none', 'took 0, gave none'])
-    const items = marks.map(({ id, token }) => ({ kind: 'mark', id, token, placements: [], unrouted: [] }) as const)
+    const items = unrouted.map(
+      ({ id, token }) => ({ kind: 'unrouted', id, token, placements: [], unrouted: [] }) as const,
+    )
     const { results } = await store.place({ routes: 1_000, items })
     expect(new Set(results)).toEqual(new Set(['placed']))
     await call()

@@ -71,10 +71,10 @@ describe('an unrouted event', () => {
     const other = by(randomBytes(32).toString('base64'))
     expect((await other.claimUnrouted(ask)).unrouted).toEqual([])
     clock.advance(1_001)
-    const { unrouted: marks } = await by(KEY).claimUnrouted(ask)
-    expect(marks.map(({ flow, event }) => [flow, textOf(event.body)])).toEqual([['f', BODY]])
+    const { unrouted } = await by(KEY).claimUnrouted(ask)
+    expect(unrouted.map(({ flow, event }) => [flow, textOf(event.body)])).toEqual([['f', BODY]])
     // It is still there, because nothing was done with it.
-    expect((await store.find({ kind: 'marks', filter: {}, cursor: '', n: 10 })).items).toHaveLength(1)
+    expect((await store.find({ kind: 'unrouted', filter: {}, cursor: '', n: 10 })).items).toHaveLength(1)
   })
 })
 

@@ -11,7 +11,7 @@ export interface EventPick {
   /** Further lanes of the event: 0 none, 1 the key in the next flow, 2 the tenant's other key, 3 both, and the first again. */
   readonly also: number
   /** 0 placed, 1 unrouted instead, 2 placed and unrouted. */
-  readonly mark: number
+  readonly unrouted: number
   readonly forgetSoon: boolean
 }
 
@@ -64,7 +64,7 @@ export type Command =
   /** A lane that exists; the last number means a lane that never had an event. */
   | { readonly kind: 'steer-lane'; readonly lane: number; readonly act: LaneAct; readonly for: number }
   | { readonly kind: 'steer-dead'; readonly letter: number; readonly act: 'retry' | 'drop' | 'unblock' }
-  | { readonly kind: 'steer-mark'; readonly mark: number; readonly act: 'retry' | 'drop' }
+  | { readonly kind: 'steer-unrouted'; readonly entry: number; readonly act: 'retry' | 'drop' }
   | { readonly kind: 'steer-flow'; readonly flow: number; readonly pause: boolean }
   | {
       readonly kind: 'purge'
@@ -73,7 +73,7 @@ export type Command =
       readonly atOnce: boolean
     }
   | { readonly kind: 'unrouted'; readonly n: number; readonly fewer: boolean }
-  | { readonly kind: 'place-mark'; readonly mark: number; readonly key: number; readonly remark: boolean }
+  | { readonly kind: 'place-unrouted'; readonly entry: number; readonly key: number; readonly fails: boolean }
   | { readonly kind: 'replay'; readonly event: number; readonly replay: number; readonly n: number }
   | { readonly kind: 'raise-routes' }
   | { readonly kind: 'permits'; readonly who: number; readonly name: number; readonly want: number }
@@ -119,7 +119,7 @@ const eventPick: fc.Arbitrary<EventPick> = fc.record({
   window: fc.nat({ max: 3 }),
   size: fc.nat({ max: 4 }),
   also: mostly(0, 1, 2, 3),
-  mark: mostly(0, 0, 0, 1, 2),
+  unrouted: mostly(0, 0, 0, 1, 2),
   forgetSoon: rarely(10),
 })
 
@@ -219,13 +219,13 @@ const rare: readonly fc.WeightedArbitrary<Command>[] = [
   },
   { arbitrary: fc.record({ ...of('unrouted'), n: fc.integer({ min: 1, max: 3 }), fewer: rarely(4) }), weight: 2 },
   {
-    arbitrary: fc.record({ ...of('place-mark'), mark: small, key: fc.nat({ max: 3 }), remark: rarely(3) }),
+    arbitrary: fc.record({ ...of('place-unrouted'), entry: small, key: fc.nat({ max: 3 }), fails: rarely(3) }),
     weight: 2,
   },
   {
     arbitrary: fc.record({
-      ...of('steer-mark'),
-      mark: small,
+      ...of('steer-unrouted'),
+      entry: small,
       act: fc.constantFrom('retry' as const, 'drop' as const),
     }),
     weight: 1,

@@ -3,7 +3,7 @@
 import { LEASE, laneName } from './settings.ts'
 import { demand } from './violation.ts'
 import type { Issued, World } from './world.ts'
-import { placeMark, unroutedStep } from './steps/maintenance.ts'
+import { placeUnrouted, unroutedStep } from './steps/maintenance.ts'
 import { issueSteer, learnLetters, lettersOf } from './steps/operators.ts'
 import { work } from './steps/settle-and-claim.ts'
 
@@ -18,7 +18,7 @@ export async function drain(world: World): Promise<void> {
   if (ids.length > 0) await take(issueSteer(world, { what: 'lanes', ids, act: { kind: 'unhold' } }))
   const paused = [...world.model.paused]
   if (paused.length > 0) await take(issueSteer(world, { what: 'flows', ids: paused, act: { kind: 'resume' } }))
-  await drainMarks(world)
+  await drainUnrouted(world)
   const worker = world.process(0)
   const bound = 40 + 4 * world.events.length + 12 * world.model.lanes.size
   for (let steps = 0; pendingLanes(world).length > 0; steps++) {
@@ -37,14 +37,14 @@ export async function drain(world: World): Promise<void> {
   await checkHistory(world)
 }
 
-async function drainMarks(world: World): Promise<void> {
-  for (let steps = 0; world.model.marks.length > 0; steps++) {
-    demand(steps < 100, `I10: ${world.model.marks.length} unrouted events are still there`)
+async function drainUnrouted(world: World): Promise<void> {
+  for (let steps = 0; world.model.unrouted.length > 0; steps++) {
+    demand(steps < 100, `I10: ${world.model.unrouted.length} unrouted events are still there`)
     world.clock.advance(LEASE)
-    const before = world.marks.length
+    const before = world.unrouted.length
     await take(unroutedStep(world, { kind: 'unrouted', n: 100, fewer: false }))
-    for (let n = 0; n < world.marks.length - before; n++) {
-      await take(placeMark(world, { kind: 'place-mark', mark: n, key: n, remark: false }))
+    for (let n = 0; n < world.unrouted.length - before; n++) {
+      await take(placeUnrouted(world, { kind: 'place-unrouted', entry: n, key: n, fails: false }))
     }
   }
 }

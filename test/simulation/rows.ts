@@ -9,7 +9,7 @@ function claimOf({ flow }: Row): ClaimPick {
 }
 
 function append({ flow, key }: Row): Command {
-  const event: EventPick = { flow, key, window: 0, size: 0, also: 0, mark: 0, forgetSoon: false }
+  const event: EventPick = { flow, key, window: 0, size: 0, also: 0, unrouted: 0, forgetSoon: false }
   return { kind: 'append', events: [event], oldRoutes: false }
 }
 

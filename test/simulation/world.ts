@@ -55,7 +55,7 @@ export class World {
   /** Leases that were settled, lapsed or forgotten: their tokens must be invalid. */
   spent: LeasedRun[] = []
   events: EventToStore[] = []
-  marks: LeasedUnroutedEvent[] = []
+  unrouted: LeasedUnroutedEvent[] = []
   lastAppend: AppendCall | undefined
   /** Removed by a purge or by age. */
   recordsWereRemoved = false
@@ -139,13 +139,13 @@ export class World {
     if (pick.also === 3) places.push(placeIn(flow, key, pick.window))
     const n = this.#events++
     const fault = n % 2 === 0 ? ('key-failed' as const) : ('schema-failed' as const)
-    const reason = pick.mark === 2 ? fault : ('unknown-flow' as const)
-    const marks = pick.mark === 0 ? [] : [{ flow: next.name, reason, error: `no ${n}` }]
+    const reason = pick.unrouted === 2 ? fault : ('unknown-flow' as const)
+    const unrouted = pick.unrouted === 0 ? [] : [{ flow: next.name, reason, error: `no ${n}` }]
     return {
       ...this.bareEvent(tenant, `body${'-'.repeat(pick.size)}`),
       dedupeFor: pick.forgetSoon ? 200 : 1_000_000,
-      placements: pick.mark === 1 ? [] : places,
-      unrouted: marks,
+      placements: pick.unrouted === 1 ? [] : places,
+      unrouted,
     }
   }
 

@@ -55,7 +55,7 @@ it('records are found by subject and tenant without reading the events of others
     expect(events.filter((step) => !step.includes('marks'))).toHaveLength(2)
     for (const step of events) expect(step).toContain(index)
   }
-  for (const kind of ['dead', 'marks'] as const) {
+  for (const kind of ['dead', 'unrouted'] as const) {
     const call = { kind, filter: { subject: 'ada' }, cursor: '', n: 9 } as const
     const steps = (await plans(kind === 'dead' ? 'letters' : 'marks', (store) => store.find(call))).join()
     expect(steps).not.toContain('SCAN events')

@@ -69,7 +69,7 @@ export type WriteDocsReply = Reply &
     | { readonly kind: 'conflict'; readonly at: number; readonly rev: number }
   )
 
-export type RecordKind = 'events' | 'lanes' | 'runs' | 'dead' | 'marks' | 'audit'
+export type RecordKind = 'events' | 'lanes' | 'runs' | 'dead' | 'unrouted' | 'audit'
 
 export interface EventRecord extends Omit<Event, 'body'> {
   readonly size: number
@@ -159,7 +159,7 @@ export interface RecordTypes {
   readonly lanes: Lane
   readonly runs: RunRecord
   readonly dead: DeadLetterRecord
-  readonly marks: UnroutedRecord
+  readonly unrouted: UnroutedRecord
   readonly audit: AuditRecord
 }
 

@@ -139,7 +139,7 @@ export interface ClaimUnroutedReply extends Reply {
 
 export type PlaceItem =
   | {
-      readonly kind: 'mark'
+      readonly kind: 'unrouted'
       readonly id: number
       readonly token: number
       readonly placements: readonly Placement[]
@@ -295,7 +295,7 @@ export interface LeasePermitsReply extends Reply {
 export type SteerCall =
   | { readonly what: 'lanes'; readonly ids: readonly LaneId[]; readonly act: LaneAction }
   | { readonly what: 'dead'; readonly ids: readonly string[]; readonly act: 'retry' | 'drop' | 'unblock' }
-  | { readonly what: 'marks'; readonly ids: readonly number[]; readonly act: 'retry' | 'drop' }
+  | { readonly what: 'unrouted'; readonly ids: readonly number[]; readonly act: 'retry' | 'drop' }
   | { readonly what: 'flows'; readonly ids: readonly string[]; readonly act: FlowAction }
 
 export type LaneAction =

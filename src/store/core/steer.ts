@@ -17,7 +17,7 @@ export function steer(work: CommitContext, call: SteerCall): readonly SteerResul
       return call.ids.map((id) => steerLane(work, work.tables.lanes.get(id), call.act))
     case 'dead':
       return call.ids.map((id) => steerDeadLetter(work, work.tables.deadLetters.get(id), call.act))
-    case 'marks':
+    case 'unrouted':
       return call.ids.map((id) => steerUnrouted(work, id, call.act))
     case 'flows':
       return call.ids.map((flow) => {

@@ -49,7 +49,7 @@ export function placeItems(work: CommitContext, call: PlaceCall): readonly Place
   if (call.routes < work.tables.routes()) return call.items.map(() => 'routes-old')
   const lanes = new LaneSession(work)
   const results = call.items.map((item) =>
-    item.kind === 'mark' ? placeUnrouted(work, lanes, item) : placeReplayItem(work, lanes, item),
+    item.kind === 'unrouted' ? placeUnrouted(work, lanes, item) : placeReplayItem(work, lanes, item),
   )
   lanes.save()
   return results
@@ -58,7 +58,7 @@ export function placeItems(work: CommitContext, call: PlaceCall): readonly Place
 function placeUnrouted(
   work: CommitContext,
   lanes: LaneSession,
-  item: Extract<PlaceItem, { kind: 'mark' }>,
+  item: Extract<PlaceItem, { kind: 'unrouted' }>,
 ): PlaceResult {
   const { unrouted, events } = work.tables
   const entry = unrouted.get(item.id)

@@ -37,7 +37,7 @@ export class MemoryRecords implements RecordQueries {
       runs: () =>
         tables.runs.findOldest(0, tables.runs.all.size).map((run) => [parseRunNumber(run.id), toRunRecord(run, ids)]),
       dead: () => [...tables.deadLetters.all.values()].map((letter) => [letter.order, toDeadLetterRecord(letter, ids)]),
-      marks: () => [...tables.unrouted.all.values()].map((mark) => [mark.id, toUnroutedRecord(mark, ids)]),
+      unrouted: () => [...tables.unrouted.all.values()].map((entry) => [entry.id, toUnroutedRecord(entry, ids)]),
       audit: () => tables.docs.audit.map((entry) => [entry.id, entry]),
     }
   }
@@ -71,7 +71,7 @@ export class MemoryRecords implements RecordQueries {
   }
 
   stats(now: Millis): TableStats {
-    const { lanes, deadLetters: letters, unrouted: marks, limits, small, events } = this.#tables
+    const { lanes, deadLetters: letters, unrouted, limits, small, events } = this.#tables
     const byFlow = Map.groupBy(lanes.all.values(), (lane) => lane.flow)
     const others = [...small.pauses.keys(), ...[...letters.all.values()].map((letter) => letter.flow)]
     for (const flow of others) if (!byFlow.has(flow)) byFlow.set(flow, [])
@@ -85,7 +85,7 @@ export class MemoryRecords implements RecordQueries {
         paused: small.getPause(flow),
       })),
       deadLetters: letters.all.size,
-      unrouted: [...Map.groupBy(marks.all.values(), (mark) => mark.reason)].map(([reason, its]) => ({
+      unrouted: [...Map.groupBy(unrouted.all.values(), (entry) => entry.reason)].map(([reason, its]) => ({
         reason,
         count: its.length,
         oldest: its.reduce((oldest, { since }) => Math.min(oldest, since), Infinity),
@@ -133,10 +133,12 @@ export class MemoryRecords implements RecordQueries {
 
   #toEventRecord(row: EventRow): EventRecord {
     const { id, source, type, time, tenant, subject, attributes, arrived, lanes, skips } = row
-    const marks = this.#tables.unrouted.findByEvent(row.seq).map(({ flow, reason, error }) => ({ flow, reason, error }))
+    const unrouted = this.#tables.unrouted
+      .findByEvent(row.seq)
+      .map(({ flow, reason, error }) => ({ flow, reason, error }))
     const duplicates = this.#tables.events.findReceipts(row.seq).length
     const facts = { size: row.body.length, purged: row.purgedHash !== '', duplicates }
-    return { id, source, type, time, tenant, subject, attributes, arrived, lanes, unrouted: marks, skips, ...facts }
+    return { id, source, type, time, tenant, subject, attributes, arrived, lanes, unrouted, skips, ...facts }
   }
 }
 

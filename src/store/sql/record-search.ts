@@ -183,7 +183,7 @@ export class RecordSearch {
         idColumn: 'id',
         toIdValue: keepText,
       },
-      marks: {
+      unrouted: {
         table: 'marks',
         columns: UNROUTED_COLUMNS,
         order: 'id',

@@ -144,12 +144,12 @@ function toDeadLetter(row: Row): DeadLetterRow {
   return toDeadLetterRow(sqliteCells, row)
 }
 
-const PUT_MARK = `insert or replace into marks (${UNROUTED_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const PUT_UNROUTED = `insert or replace into marks (${UNROUTED_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 /** These queries jump from flow to flow in the index. Unrouted events that this process cannot place may be many and
     are not read. */
-const FIRST_MARKED = 'select flow from marks indexed by marks_due order by flow limit 1'
-const NEXT_MARKED = 'select flow from marks indexed by marks_due where flow > ? order by flow limit 1'
-const DUE_MARKS = `select ${UNROUTED_COLUMNS} from marks where flow = ? and reason = ? and due <= ? order by due, id limit ?`
+const FIRST_UNROUTED_FLOW = 'select flow from marks indexed by marks_due order by flow limit 1'
+const NEXT_UNROUTED_FLOW = 'select flow from marks indexed by marks_due where flow > ? order by flow limit 1'
+const DUE_UNROUTED = `select ${UNROUTED_COLUMNS} from marks where flow = ? and reason = ? and due <= ? order by due, id limit ?`
 
 export class SqliteUnrouted implements UnroutedTable {
   readonly #sql: Statements
@@ -162,9 +162,9 @@ export class SqliteUnrouted implements UnroutedTable {
     return this.#sql.all(`select ${UNROUTED_COLUMNS} from marks where id = ?`, id).map(toUnrouted)[0]
   }
 
-  put(mark: UnroutedRow): void {
-    const { id, event, flow, reason, error, since, due, tries, token } = mark
-    this.#sql.run(PUT_MARK, id, event, flow, reason, error, since, due, tries, token)
+  put(entry: UnroutedRow): void {
+    const { id, event, flow, reason, error, since, due, tries, token } = entry
+    this.#sql.run(PUT_UNROUTED, id, event, flow, reason, error, since, due, tries, token)
   }
 
   remove(id: number): void {
@@ -173,10 +173,14 @@ export class SqliteUnrouted implements UnroutedTable {
 
   findDue(...[now, reasons, flows, n]: Parameters<UnroutedTable['findDue']>): readonly UnroutedRow[] {
     const found: UnroutedRow[] = []
-    for (let at = this.#sql.get(FIRST_MARKED); at !== undefined; at = this.#sql.get(NEXT_MARKED, text(at[0]))) {
+    for (
+      let at = this.#sql.get(FIRST_UNROUTED_FLOW);
+      at !== undefined;
+      at = this.#sql.get(NEXT_UNROUTED_FLOW, text(at[0]))
+    ) {
       const flow = text(at[0])
       if (flow !== '' && !flows.includes(flow)) continue
-      for (const reason of reasons) found.push(...this.#sql.all(DUE_MARKS, flow, reason, now, n).map(toUnrouted))
+      for (const reason of reasons) found.push(...this.#sql.all(DUE_UNROUTED, flow, reason, now, n).map(toUnrouted))
     }
     return found.toSorted((one, other) => one.due - other.due || one.id - other.id).slice(0, n)
   }

@@ -11,7 +11,7 @@ import type {
 import { laneName } from '../settings.ts'
 import { demand } from '../violation.ts'
 import { take } from './append.ts'
-import { isLeased, countMarks, type Ledger } from './state.ts'
+import { isLeased, countUnrouted, type Ledger } from './state.ts'
 
 export function renewed(
   ledger: Ledger,
@@ -51,19 +51,19 @@ export interface SeenPlace {
   readonly call: PlaceCall
   readonly results: PlaceReply['results']
   readonly now: Millis
-  readonly marks: readonly LeasedUnroutedEvent[]
+  readonly unrouted: readonly LeasedUnroutedEvent[]
 }
 
-export function placed(ledger: Ledger, { call, results, now, marks }: SeenPlace): void {
+export function placed(ledger: Ledger, { call, results, now, unrouted }: SeenPlace): void {
   call.items.forEach((item, n) => {
     if (results[n] !== 'placed') return
     if (item.kind === 'replay') {
       for (const place of item.placements) take(ledger, item.event, place, { rank: 1, now })
       return
     }
-    const mark = marks.find((one) => one.id === item.id)
-    if (mark === undefined) return
-    for (const place of item.placements) take(ledger, mark.event.id, place, { rank: 0, now })
-    countMarks(ledger, mark.event.id, item.unrouted.length - 1)
+    const entry = unrouted.find((one) => one.id === item.id)
+    if (entry === undefined) return
+    for (const place of item.placements) take(ledger, entry.event.id, place, { rank: 0, now })
+    countUnrouted(ledger, entry.event.id, item.unrouted.length - 1)
   })
 }

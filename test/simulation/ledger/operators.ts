@@ -2,16 +2,16 @@
 import type { Millis } from '../../../src/clock.ts'
 import type { LeasedUnroutedEvent, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
 import type { Purged } from '../model/purge.ts'
-import { UNSEEN, endAll, isLeased, countMarks, type Ledger, type LedgerLane, type Placement } from './state.ts'
+import { UNSEEN, endAll, isLeased, countUnrouted, type Ledger, type LedgerLane, type Placement } from './state.ts'
 
 export interface SeenSteer {
   readonly call: SteerCall
   readonly results: SteerReply['results']
   readonly now: Millis
-  readonly marks: readonly LeasedUnroutedEvent[]
+  readonly unrouted: readonly LeasedUnroutedEvent[]
 }
 
-export function steered(ledger: Ledger, { call, results, now, marks }: SeenSteer): void {
+export function steered(ledger: Ledger, { call, results, now, unrouted }: SeenSteer): void {
   call.ids.forEach((id, n) => {
     if (results[n] !== 'ok') return
     switch (call.what) {
@@ -23,9 +23,9 @@ export function steered(ledger: Ledger, { call, results, now, marks }: SeenSteer
         if (call.act.kind === 'pause') ledger.paused.add(String(id))
         else ledger.paused.delete(String(id))
         return undefined
-      case 'marks':
+      case 'unrouted':
         return call.act === 'drop'
-          ? countMarks(ledger, marks.find((mark) => mark.id === id)?.event.id ?? '', -1)
+          ? countUnrouted(ledger, unrouted.find((entry) => entry.id === id)?.event.id ?? '', -1)
           : undefined
     }
   })

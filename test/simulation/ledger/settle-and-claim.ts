@@ -65,8 +65,8 @@ export function turned(ledger: Ledger, { call, reply, repeated }: SeenTurn): voi
 function publishedBy(ledger: Ledger, events: readonly EventToStore[], oldRoutes: boolean, now: Millis): void {
   for (const event of events) {
     if (!isNew(ledger, event.identity, now)) continue
-    const mark = { flow: '', reason: 'routes-old' as const, error: '' }
-    enter(ledger, oldRoutes ? { ...event, placements: [], unrouted: [mark] } : event, now)
+    const entry = { flow: '', reason: 'routes-old' as const, error: '' }
+    enter(ledger, oldRoutes ? { ...event, placements: [], unrouted: [entry] } : event, now)
   }
 }
 

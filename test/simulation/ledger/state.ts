@@ -127,7 +127,7 @@ export function waitingIn(lane: LedgerLane, rank: 0 | 1): readonly Placement[] {
 }
 
 /** An event has one unrouted record more, or fewer. */
-export function countMarks(ledger: Ledger, event: string, more: number): void {
+export function countUnrouted(ledger: Ledger, event: string, more: number): void {
   const left = (ledger.marked.get(event) ?? 0) + more
   if (left > 0) ledger.marked.set(event, left)
   else ledger.marked.delete(event)

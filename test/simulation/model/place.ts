@@ -79,14 +79,14 @@ export function placeReplay(model: Model, event: EventToStore, place: Placement,
   setDeadline(model, lane, false)
 }
 
-export function addMark(model: Model, event: string, mark: UnroutedFlow, after: number): void {
-  model.marks = [
-    ...model.marks,
+export function addUnrouted(model: Model, event: string, entry: UnroutedFlow, after: number): void {
+  model.unrouted = [
+    ...model.unrouted,
     {
       event,
-      flow: mark.flow,
-      reason: mark.reason,
-      error: mark.error,
+      flow: entry.flow,
+      reason: entry.reason,
+      error: entry.error,
       order: ++model.counter,
       id: undefined,
       token: 0,
@@ -121,7 +121,7 @@ export function store(model: Model, event: EventToStore): AppendResult {
     if (!seen.has(place.lane)) placeLive(model, event, place)
     seen.add(place.lane)
   }
-  for (const mark of event.unrouted) addMark(model, event.id, mark, 0)
+  for (const entry of event.unrouted) addUnrouted(model, event.id, entry, 0)
   return { kind: 'stored' }
 }
 

@@ -33,7 +33,7 @@ function purgeEvent(model: Model, id: string): void {
   const known = model.events.get(id)
   if (known === undefined) return
   known.gone = 'yes'
-  model.marks = model.marks.filter((mark) => mark.event !== id)
+  model.unrouted = model.unrouted.filter((entry) => entry.event !== id)
   // Lanes are freed in the order in which the event entered them.
   for (const lane of known.lanes) purgeLane(model, model.lanes.get(lane), (spot) => spot.event === id)
 }

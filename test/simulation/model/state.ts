@@ -111,7 +111,7 @@ export interface ModelLane {
   ticket: number
 }
 
-export interface ModelMark {
+export interface ModelUnrouted {
   readonly event: string
   readonly flow: string
   reason: UnroutedReason
@@ -154,9 +154,9 @@ export interface Model {
   readonly lanes: Map<LaneId, ModelLane>
   readonly events: Map<string, ModelEvent>
   readonly identities: Map<string, KnownIdentity>
-  marks: readonly ModelMark[]
+  unrouted: readonly ModelUnrouted[]
   /** Tokens of unrouted events that were placed. */
-  readonly placedMarks: Map<number, number>
+  readonly placedUnrouted: Map<number, number>
   readonly replays: Set<string>
   readonly paused: Set<string>
   /** By flow and group: the turn at which it was last served. */
@@ -174,8 +174,8 @@ export function newModel(now: Millis): Model {
     lanes: new Map(),
     events: new Map(),
     identities: new Map(),
-    marks: [],
-    placedMarks: new Map(),
+    unrouted: [],
+    placedUnrouted: new Map(),
     replays: new Set(),
     paused: new Set(),
     served: new Map(),
@@ -231,7 +231,7 @@ export function canBeCancelled(run: ModelRun, now: Millis): boolean {
 /** Whether anything still has to be done with an event: it waits, runs, is dead or unrouted somewhere. */
 export function isPending(model: Model, event: string): boolean {
   const has = (spots: readonly Spot[]): boolean => spots.some((spot) => spot.event === event)
-  if (model.marks.some((mark) => mark.event === event)) return true
+  if (model.unrouted.some((entry) => entry.event === event)) return true
   return [...model.lanes.values()].some((lane) => {
     const inRun = lane.run !== undefined && (has(lane.run.spots) || has(lane.run.innocent))
     return inRun || has(lane.waiting) || lane.letters.some((letter) => has(letter.spots))

@@ -107,16 +107,16 @@ function steerLetter(model: Model, id: string, act: 'retry' | 'drop' | 'unblock'
   return 'ok'
 }
 
-function steerMark(model: Model, id: number, act: 'retry' | 'drop'): Steered {
-  const mark = model.marks.find((other) => other.id === id)
-  if (mark === undefined) return 'missing'
-  if (act === 'drop') model.marks = model.marks.filter((other) => other !== mark)
+function steerUnrouted(model: Model, id: number, act: 'retry' | 'drop'): Steered {
+  const entry = model.unrouted.find((other) => other.id === id)
+  if (entry === undefined) return 'missing'
+  if (act === 'drop') model.unrouted = model.unrouted.filter((other) => other !== entry)
   else {
     // A process that had leased it has lost it.
-    mark.due = model.now
-    mark.token = 0
+    entry.due = model.now
+    entry.token = 0
     // From now on, any process that serves the flow places it.
-    if (mark.reason === 'key-failed' || mark.reason === 'schema-failed') mark.reason = 'routes-old'
+    if (entry.reason === 'key-failed' || entry.reason === 'schema-failed') entry.reason = 'routes-old'
   }
   return 'ok'
 }
@@ -134,8 +134,8 @@ export function steer(model: Model, call: SteerCall, seen: readonly Steered[]): 
       return call.ids.map((id, n) => steerLane(model, id, call.act, seen[n]))
     case 'dead':
       return call.ids.map((id) => steerLetter(model, id, call.act))
-    case 'marks':
-      return call.ids.map((id) => steerMark(model, id, call.act))
+    case 'unrouted':
+      return call.ids.map((id) => steerUnrouted(model, id, call.act))
     case 'flows':
       return call.ids.map((id) => steerFlow(model, id, call.act.kind === 'pause'))
   }

@@ -1,17 +1,17 @@
 // Events that are stored but not placed in all their lanes, and replays, in the reference model (L2, L16).
 import { addDelay } from '../../../src/clock.ts'
 import type { PlaceCall, PlaceItem, PlaceReply, ClaimUnroutedCall } from '../../../src/store/contract/index.ts'
-import { addMark, placeLive, placeReplay } from './place.ts'
-import type { Model, ModelMark } from './state.ts'
+import { addUnrouted, placeLive, placeReplay } from './place.ts'
+import type { Model, ModelUnrouted } from './state.ts'
 
 /** The unrouted events that are leased, in order. The store draws their tokens, and shows their ids here for the first time. */
-export function unrouted(model: Model, call: ClaimUnroutedCall): readonly ModelMark[] {
-  const due = model.marks
-    .filter((mark) => mark.due <= model.now && call.reasons.includes(mark.reason))
-    .filter((mark) => mark.flow === '' || call.flows.includes(mark.flow))
+export function claimUnrouted(model: Model, call: ClaimUnroutedCall): readonly ModelUnrouted[] {
+  const due = model.unrouted
+    .filter((entry) => entry.due <= model.now && call.reasons.includes(entry.reason))
+    .filter((entry) => entry.flow === '' || call.flows.includes(entry.flow))
     .toSorted((a, b) => a.due - b.due || a.order - b.order)
     .slice(0, call.n)
-  for (const mark of due) mark.due = addDelay(model.now, call.lease)
+  for (const entry of due) entry.due = addDelay(model.now, call.lease)
   return due
 }
 
@@ -21,7 +21,7 @@ export type Placed = PlaceReply['results'][number]
 export function place(model: Model, call: PlaceCall, seen: readonly Placed[]): readonly Placed[] {
   return call.items.map((item, n) => {
     if (item.kind === 'replay') return replay(model, call.routes, item, seen[n])
-    return placeMark(model, call.routes, item)
+    return placeUnrouted(model, call.routes, item)
   })
 }
 
@@ -41,16 +41,16 @@ function replay(model: Model, routes: number, item: ReplayItem, seen: Placed | u
   return fresh.length === 0 ? 'already' : 'placed'
 }
 
-function placeMark(model: Model, routes: number, item: Extract<PlaceItem, { kind: 'mark' }>): Placed {
+function placeUnrouted(model: Model, routes: number, item: Extract<PlaceItem, { kind: 'unrouted' }>): Placed {
   if (routes < model.routes) return 'routes-old'
-  if (model.placedMarks.get(item.id) === item.token) return 'lost'
-  const mark = model.marks.find((other) => other.id === item.id)
-  if (mark === undefined || mark.token !== item.token || mark.due <= model.now) return 'lost'
-  const known = model.events.get(mark.event)
+  if (model.placedUnrouted.get(item.id) === item.token) return 'lost'
+  const entry = model.unrouted.find((other) => other.id === item.id)
+  if (entry === undefined || entry.token !== item.token || entry.due <= model.now) return 'lost'
+  const known = model.events.get(entry.event)
   if (known === undefined || known.gone === 'yes') return 'gone'
-  model.placedMarks.set(item.id, item.token)
-  model.marks = model.marks.filter((other) => other !== mark)
+  model.placedUnrouted.set(item.id, item.token)
+  model.unrouted = model.unrouted.filter((other) => other !== entry)
   for (const one of item.placements) if (!known.lanes.has(one.lane)) placeLive(model, known.event, one)
-  for (const one of item.unrouted) addMark(model, mark.event, one, one.after)
+  for (const one of item.unrouted) addUnrouted(model, entry.event, one, one.after)
   return 'placed'
 }

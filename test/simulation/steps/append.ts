@@ -30,7 +30,7 @@ function lanesOf(event: EventToStore): string {
   const lanes = event.placements.map((place) =>
     `${place.flow}/${place.key}(${place.quiet}, ${place.max})`.replaceAll(String(NEVER), '∞'),
   )
-  return [...lanes, ...event.unrouted.map((mark) => `mark ${mark.flow}`)].join('+')
+  return [...lanes, ...event.unrouted.map((entry) => `unrouted ${entry.flow}`)].join('+')
 }
 
 function remember(world: World, event: EventToStore, result: AppendResult | undefined): void {

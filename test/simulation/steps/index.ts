@@ -3,8 +3,16 @@ import type { Command } from '../commands.ts'
 import { LEASE } from '../settings.ts'
 import type { Issued, World } from '../world.ts'
 import { appendStep, duplicateStep, repeatAppend } from './append.ts'
-import { permitsStep, placeMark, renewStep, repeatPlace, replayStep, unroutedStep, upkeepStep } from './maintenance.ts'
-import { inspect, purgeStep, raiseRoutes, steerDead, steerFlow, steerLane, steerMark } from './operators.ts'
+import {
+  permitsStep,
+  placeUnrouted,
+  renewStep,
+  repeatPlace,
+  replayStep,
+  unroutedStep,
+  upkeepStep,
+} from './maintenance.ts'
+import { inspect, purgeStep, raiseRoutes, steerDead, steerFlow, steerLane, steerUnrouted } from './operators.ts'
 import { repeatTurn, turnStep, workStep } from './settle-and-claim.ts'
 
 type Of<K extends Command['kind']> = Extract<Command, { readonly kind: K }>
@@ -77,16 +85,16 @@ export async function issue(world: World, command: Command): Promise<Issued | un
       return steerLane(world, command)
     case 'steer-dead':
       return steerDead(world, command)
-    case 'steer-mark':
-      return steerMark(world, command)
+    case 'steer-unrouted':
+      return steerUnrouted(world, command)
     case 'steer-flow':
       return steerFlow(world, command)
     case 'purge':
       return purgeStep(world, command)
     case 'unrouted':
       return unroutedStep(world, command)
-    case 'place-mark':
-      return placeMark(world, command)
+    case 'place-unrouted':
+      return placeUnrouted(world, command)
     case 'replay':
       return replayStep(world, command)
     case 'raise-routes':

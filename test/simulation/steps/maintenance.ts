@@ -14,7 +14,7 @@ import type {
 } from '../../../src/store/contract/index.ts'
 import type { Command } from '../commands.ts'
 import { granted, placed, renewed } from '../ledger/maintenance.ts'
-import { place, unrouted } from '../model/unrouted.ts'
+import { claimUnrouted, place } from '../model/unrouted.ts'
 import { ANY_ERROR } from '../model/place.ts'
 import { renew } from '../model/settle.ts'
 import { upkeep } from '../model/state.ts'
@@ -57,29 +57,29 @@ export function unroutedStep(world: World, command: Of<'unrouted'>): Issued {
     label: `lease ${command.n} unrouted events of ${call.flows.join(', ')}`,
     send: () => world.store.claimUnrouted(call),
     check(reply) {
-      const { unrouted: marks } = reply as ClaimUnroutedReply
+      const { unrouted } = reply as ClaimUnroutedReply
       world.checkReply(reply as ClaimUnroutedReply)
-      const predicted = unrouted(world.model, call)
+      const predicted = claimUnrouted(world.model, call)
       expectSame(
         'unrouted',
-        predicted.map((mark) => [mark.event, mark.flow, mark.reason, mark.error]),
-        marks.map((mark, n) => {
-          const error = predicted[n]?.error === ANY_ERROR ? ANY_ERROR : mark.error
-          return [mark.event.id, mark.flow, mark.reason, error]
+        predicted.map((entry) => [entry.event, entry.flow, entry.reason, entry.error]),
+        unrouted.map((entry, n) => {
+          const error = predicted[n]?.error === ANY_ERROR ? ANY_ERROR : entry.error
+          return [entry.event.id, entry.flow, entry.reason, error]
         }),
       )
-      predicted.forEach((mark, n) => {
-        const leased = marks[n]
+      predicted.forEach((entry, n) => {
+        const leased = unrouted[n]
         if (leased === undefined) return
-        demand(mark.id === undefined || mark.id === leased.id, 'an unrouted event keeps its id')
+        demand(entry.id === undefined || entry.id === leased.id, 'an unrouted event keeps its id')
         demand(leased.token > world.ledger.lastToken, 'tokens of unrouted events never repeat')
         world.ledger.lastToken = leased.token
-        mark.id = leased.id
-        mark.token = leased.token
+        entry.id = leased.id
+        entry.token = leased.token
       })
-      world.marks.push(...marks)
-      world.reach('mark: leased', marks.length)
-      world.note(`unrouted ${marks.length}`)
+      world.unrouted.push(...unrouted)
+      world.reach('unrouted: leased', unrouted.length)
+      world.note(`unrouted ${unrouted.length}`)
     },
   }
 }
@@ -92,7 +92,7 @@ function issuePlace(world: World, label: string, call: PlaceCall): Issued {
       const { results } = reply as PlaceReply
       world.checkReply(reply as PlaceReply)
       expectSame('place', place(world.model, call, results), results)
-      placed(world.ledger, { call, results, now: world.clock.now(), marks: world.marks })
+      placed(world.ledger, { call, results, now: world.clock.now(), unrouted: world.unrouted })
       world.lastPlace = call
       call.items.forEach((item, n) => world.reach(`place: ${item.kind} ${results[n]}`))
       world.note(`place ${results.join(' ')}`)
@@ -100,21 +100,21 @@ function issuePlace(world: World, label: string, call: PlaceCall): Issued {
   }
 }
 
-export function placeMark(world: World, command: Of<'place-mark'>): Issued | undefined {
-  const mark = world.marks[world.marks.length - 1 - (command.mark % Math.max(1, world.marks.length))]
-  if (mark === undefined) return undefined
-  const flow = world.flows.find((one) => one.name === mark.flow) ?? world.flow(0)
-  const key = keyFor(world, mark.event.tenant, command.key)
-  const rest = { flow: mark.flow, reason: 'key-failed' as const, error: `still ${mark.id}`, after: 100 }
-  return issuePlace(world, `place the unrouted event ${mark.event.id.slice(-3)} in ${flow.name}/k${key}`, {
+export function placeUnrouted(world: World, command: Of<'place-unrouted'>): Issued | undefined {
+  const entry = world.unrouted[world.unrouted.length - 1 - (command.entry % Math.max(1, world.unrouted.length))]
+  if (entry === undefined) return undefined
+  const flow = world.flows.find((one) => one.name === entry.flow) ?? world.flow(0)
+  const key = keyFor(world, entry.event.tenant, command.key)
+  const rest = { flow: entry.flow, reason: 'key-failed' as const, error: `still ${entry.id}`, after: 100 }
+  return issuePlace(world, `place the unrouted event ${entry.event.id.slice(-3)} in ${flow.name}/k${key}`, {
     routes: world.model.routes,
     items: [
       {
-        kind: 'mark',
-        id: mark.id,
-        token: mark.token,
-        placements: command.remark ? [] : [placeIn(flow, key, 0)],
-        unrouted: command.remark ? [rest] : [],
+        kind: 'unrouted',
+        id: entry.id,
+        token: entry.token,
+        placements: command.fails ? [] : [placeIn(flow, key, 0)],
+        unrouted: command.fails ? [rest] : [],
       },
     ],
   })

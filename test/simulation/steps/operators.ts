@@ -23,7 +23,7 @@ export function issueSteer(world: World, call: SteerCall): Issued {
       const { results } = reply as SteerReply
       world.checkReply(reply as SteerReply)
       expectSame(`steer ${call.what} ${act}`, steer(world.model, call, results), results)
-      steered(world.ledger, { call, results, now: world.clock.now(), marks: world.marks })
+      steered(world.ledger, { call, results, now: world.clock.now(), unrouted: world.unrouted })
       for (const result of results) world.reach(`steer: ${call.what} ${act} ${result}`)
       world.note(`steer ${results.join(' ')}`)
     },
@@ -75,9 +75,9 @@ export async function steerDead(world: World, command: Of<'steer-dead'>): Promis
   return id === undefined ? undefined : issueSteer(world, { what: 'dead', ids: [id], act: command.act })
 }
 
-export function steerMark(world: World, command: Of<'steer-mark'>): Issued | undefined {
-  const mark = world.marks[command.mark % world.marks.length]
-  return mark && issueSteer(world, { what: 'marks', ids: [mark.id], act: command.act })
+export function steerUnrouted(world: World, command: Of<'steer-unrouted'>): Issued | undefined {
+  const entry = world.unrouted[command.entry % world.unrouted.length]
+  return entry && issueSteer(world, { what: 'unrouted', ids: [entry.id], act: command.act })
 }
 
 export function steerFlow(world: World, command: Of<'steer-flow'>): Issued {
