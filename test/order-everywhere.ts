@@ -79,11 +79,11 @@ export async function expectOrder({ app }: Stage, { handled, delivered }: Seen, 
   expect(handled).toEqual(all)
   expect(delivered).toEqual(all)
   // The newest dead letter comes first, each with its events in their order.
-  const letters: (readonly number[])[] = []
+  const deadLetters: (readonly number[])[] = []
   for await (const line of app.admin.deadLetters.export()) {
     const { events } = JSON.parse(line) as { readonly events: readonly Stored[] }
-    letters.push(events.map(({ data }) => data.n))
+    deadLetters.push(events.map(({ data }) => data.n))
   }
-  expect(letters.length).toBeGreaterThanOrEqual(count / PER_RUN)
-  expect(letters.toReversed().flat()).toEqual(all)
+  expect(deadLetters.length).toBeGreaterThanOrEqual(count / PER_RUN)
+  expect(deadLetters.toReversed().flat()).toEqual(all)
 }

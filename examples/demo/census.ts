@@ -25,7 +25,7 @@ export async function deadSince(app: Sluice, from: Millis): Promise<number> {
   let count = 0
   for (let cursor: string | undefined = ''; cursor !== undefined;) {
     const page: Page<DeadLetter> = await app.admin.deadLetters.list({ flow: FLOW, from }, cursor)
-    count += page.items.reduce((sum, letter) => sum + letter.events.length, 0)
+    count += page.items.reduce((sum, deadLetter) => sum + deadLetter.events.length, 0)
     cursor = page.next
   }
   return count

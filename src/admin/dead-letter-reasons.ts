@@ -31,7 +31,7 @@ export interface DeadLetterReasons {
 
 /** `DeadLetterScan` is a bounded part of the matching dead letters, newest first. */
 export interface DeadLetterScan {
-  readonly letters: readonly DeadLetter[]
+  readonly deadLetters: readonly DeadLetter[]
   readonly isComplete: boolean
 }
 
@@ -47,19 +47,19 @@ export async function scanDeadLetters(
   list: (cursor: string, n: number) => Promise<Page<DeadLetter>>,
 ): Promise<DeadLetterScan> {
   const startedAt = clock.monotonic()
-  const letters: DeadLetter[] = []
+  const deadLetters: DeadLetter[] = []
   let cursor: string | undefined = ''
-  while (cursor !== undefined && letters.length < MAX_LETTERS && clock.monotonic() - startedAt <= MAX_MS) {
+  while (cursor !== undefined && deadLetters.length < MAX_LETTERS && clock.monotonic() - startedAt <= MAX_MS) {
     const page: Page<DeadLetter> = await list(cursor, PAGE)
-    letters.push(...page.items)
+    deadLetters.push(...page.items)
     cursor = page.next
   }
-  return { letters, isComplete: cursor === undefined }
+  return { deadLetters, isComplete: cursor === undefined }
 }
 
-export function groupDeadLetters(letters: readonly DeadLetter[], now: Millis): readonly DeadLetterGroup[] {
-  const groups = Map.groupBy(letters, (letter) =>
-    JSON.stringify([letter.kind, letter.flow, maskReason(textOf(letter)).join('#')]),
+export function groupDeadLetters(deadLetters: readonly DeadLetter[], now: Millis): readonly DeadLetterGroup[] {
+  const groups = Map.groupBy(deadLetters, (deadLetter) =>
+    JSON.stringify([deadLetter.kind, deadLetter.flow, maskReason(textOf(deadLetter)).join('#')]),
   )
   return [...groups.values()]
     .toSorted((one, other) => other.length - one.length)
@@ -67,10 +67,10 @@ export function groupDeadLetters(letters: readonly DeadLetter[], now: Millis): r
     .map((group) => toGroup(group, now))
 }
 
-function toGroup(letters: readonly DeadLetter[], now: Millis): DeadLetterGroup {
-  const newest = letters.reduce((one, other) => (other.at > one.at ? other : one))
+function toGroup(deadLetters: readonly DeadLetter[], now: Millis): DeadLetterGroup {
+  const newest = deadLetters.reduce((one, other) => (other.at > one.at ? other : one))
   const hours = Array.from({ length: HOURS }, () => 0)
-  for (const { at } of letters) {
+  for (const { at } of deadLetters) {
     const hour = HOURS - 1 - Math.floor((now - at) / HOUR)
     if (hour >= 0 && hour < HOURS) hours[hour] = (hours[hour] ?? 0) + 1
   }
@@ -80,31 +80,31 @@ function toGroup(letters: readonly DeadLetter[], now: Millis): DeadLetterGroup {
     kind: newest.kind,
     reason,
     pattern: findPattern(reason),
-    count: letters.length,
-    lanes: countLanes(letters),
-    blocking: letters.filter(isBlocking).length,
-    first: letters.reduce((first, { at }) => Math.min(first, at), newest.at),
+    count: deadLetters.length,
+    lanes: countLanes(deadLetters),
+    blocking: deadLetters.filter(isBlocking).length,
+    first: deadLetters.reduce((first, { at }) => Math.min(first, at), newest.at),
     last: newest.at,
     hours,
   }
 }
 
 /** Returns what people read as the reason of a dead letter. */
-function textOf(letter: DeadLetter): string {
-  return letter.kind === 'unrouted' && letter.error !== '' ? letter.error : letter.reason
+function textOf(deadLetter: DeadLetter): string {
+  return deadLetter.kind === 'unrouted' && deadLetter.error !== '' ? deadLetter.error : deadLetter.reason
 }
 
 /** `matchesReason` returns whether the reason contains the text, which is in lower case. */
-export function matchesReason(letter: DeadLetter, text: string): boolean {
-  return `${letter.reason}\n${textOf(letter)}`.toLowerCase().includes(text)
+export function matchesReason(deadLetter: DeadLetter, text: string): boolean {
+  return `${deadLetter.reason}\n${textOf(deadLetter)}`.toLowerCase().includes(text)
 }
 
-export function countLanes(letters: readonly DeadLetter[]): number {
-  return new Set(letters.flatMap((letter) => (letter.kind === 'run' ? letter.lane : []))).size
+export function countLanes(deadLetters: readonly DeadLetter[]): number {
+  return new Set(deadLetters.flatMap((deadLetter) => (deadLetter.kind === 'run' ? deadLetter.lane : []))).size
 }
 
-export function isBlocking(letter: DeadLetter): boolean {
-  return letter.kind === 'run' && letter.blocks
+export function isBlocking(deadLetter: DeadLetter): boolean {
+  return deadLetter.kind === 'run' && deadLetter.blocks
 }
 
 /** Quoted texts, long ids, and numbers. Each pattern runs in linear time. */

@@ -56,7 +56,7 @@ const EVENTS_PER_PAGE = 5_000
 const EXPORT_PAGE_LENGTH = 4 * 1024 * 1024
 const countEvents = ({ events }: DeadLetter): number => events.length
 /** The length of the dead letter in the response. */
-const jsonLength = (letter: ExportedDeadLetter): number => JSON.stringify(letter).length
+const jsonLength = (deadLetter: ExportedDeadLetter): number => JSON.stringify(deadLetter).length
 
 interface DeadLettersDependencies extends OperatorDependencies {
   readonly clock: Clock
@@ -87,7 +87,7 @@ export class DeadLetters {
     const store = await this.#deps.store()
     const wanted = this.#toStoreFilter(filter)
     const text = filter.reason?.toLowerCase()
-    const isWanted = (letter: DeadLetter): boolean => text === undefined || matchesReason(letter, text)
+    const isWanted = (deadLetter: DeadLetter): boolean => text === undefined || matchesReason(deadLetter, text)
     const page = { cursor, n, weightOf: countEvents, most: EVENTS_PER_PAGE, first: 5, growth: 4, isWanted }
     if (filter.kind === 'unrouted') {
       return findPageByWeight<DeadLetter>({ ...page, first: n }, async (from, some) => {
@@ -107,19 +107,19 @@ export class DeadLetters {
     const kind = filter.kind === 'unrouted' ? 'unrouted' : 'dead'
     if (filter.reason === undefined) return countAll(store, { kind, filter: this.#toStoreFilter(filter) })
     let count = 0
-    for await (const letter of this.#each(filter)) count += Number(letter.id !== '')
+    for await (const deadLetter of this.#each(filter)) count += Number(deadLetter.id !== '')
     return count
   }
 
   /** `preview` says what an action by this filter would touch. It reads a bounded number of dead letters. */
   async preview(filter: DeadLetterFilter = {}): Promise<DeadLetterPreview> {
-    const { letters, isComplete } = await this.#scan(filter)
+    const { deadLetters, isComplete } = await this.#scan(filter)
     const isCounted = filter.reason === undefined
     return {
-      count: isComplete || !isCounted ? letters.length : await this.count(filter),
-      lanes: countLanes(letters),
-      events: letters.reduce((sum, letter) => sum + letter.events.length, 0),
-      blocking: letters.filter(isBlocking).length,
+      count: isComplete || !isCounted ? deadLetters.length : await this.count(filter),
+      lanes: countLanes(deadLetters),
+      events: deadLetters.reduce((sum, deadLetter) => sum + deadLetter.events.length, 0),
+      blocking: deadLetters.filter(isBlocking).length,
       exact: isComplete,
     }
   }
@@ -130,12 +130,12 @@ export class DeadLetters {
     const { now } = await store.readDocs({ kind: 'flow', ids: [], after: '', n: 1 })
     const kinds = filter.kind === undefined ? (['run', 'unrouted'] as const) : [filter.kind]
     const scans = await Promise.all(kinds.map((kind) => this.#scan({ ...filter, kind })))
-    const letters = scans.flatMap((scan) => scan.letters)
+    const deadLetters = scans.flatMap((scan) => scan.deadLetters)
     const exact = scans.every((scan) => scan.isComplete)
     const isCounted = filter.reason === undefined && !exact
     const counts = isCounted ? await Promise.all(kinds.map((kind) => this.count({ ...filter, kind }))) : []
-    const total = isCounted ? counts.reduce((sum, count) => sum + count, 0) : letters.length
-    return { now, total, exact, groups: groupDeadLetters(letters, now) }
+    const total = isCounted ? counts.reduce((sum, count) => sum + count, 0) : deadLetters.length
+    return { now, total, exact, groups: groupDeadLetters(deadLetters, now) }
   }
 
   #scan(filter: DeadLetterFilter): Promise<DeadLetterScan> {
@@ -145,8 +145,10 @@ export class DeadLetters {
   /** `show` returns the dead letter with its events. */
   async show(id: string): Promise<(DeadLetter & { readonly contents: readonly FlowEvent[] }) | undefined> {
     const store = await this.#deps.store()
-    const letter = await this.#get(store, id)
-    return letter === undefined ? undefined : { ...letter, contents: await readDeadLetterEvents(store, letter.events) }
+    const deadLetter = await this.#get(store, id)
+    return deadLetter === undefined
+      ? undefined
+      : { ...deadLetter, contents: await readDeadLetterEvents(store, deadLetter.events) }
   }
 
   /** `retry` runs the same run again before the waiting events of its lane, with all its attempts. */
@@ -177,9 +179,9 @@ export class DeadLetters {
   /** `export` yields one JSON text per dead letter, with its events and their bytes. */
   async *export(filter: DeadLetterFilter = {}): AsyncGenerator<string> {
     const store = await this.#deps.store()
-    for await (const letter of this.#each(filter)) {
-      const contents = await readDeadLetterEvents(store, letter.events)
-      yield JSON.stringify({ ...letter, events: contents.map(toExportedEvent) })
+    for await (const deadLetter of this.#each(filter)) {
+      const contents = await readDeadLetterEvents(store, deadLetter.events)
+      yield JSON.stringify({ ...deadLetter, events: contents.map(toExportedEvent) })
     }
   }
 
@@ -190,10 +192,12 @@ export class DeadLetters {
     const page = { cursor, n, weightOf: jsonLength, most: EXPORT_PAGE_LENGTH, first: 1, growth: 1 }
     return findPageByWeight<ExportedDeadLetter>(page, async (from, one) => {
       const { items, next } = await this.list(filter, from, one)
-      const [letter] = items
-      if (letter === undefined) return { items: [], next }
+      const [deadLetter] = items
+      if (deadLetter === undefined) return { items: [], next }
       return {
-        items: [{ ...letter, contents: (await readDeadLetterEvents(store, letter.events)).map(toExportedEvent) }],
+        items: [
+          { ...deadLetter, contents: (await readDeadLetterEvents(store, deadLetter.events)).map(toExportedEvent) },
+        ],
         next,
       }
     })
@@ -205,24 +209,24 @@ export class DeadLetters {
   ): Promise<SteerResult | { readonly count: number }> {
     const store = await this.#deps.store()
     if (typeof which === 'string') {
-      const letter = act === 'retry' ? await this.#get(store, which) : undefined
+      const deadLetter = act === 'retry' ? await this.#get(store, which) : undefined
       const [result = 'missing'] = await steerDeadLetters(store, [which], act)
-      if (letter !== undefined && result === 'ok') await this.#retried([nameOf(letter)])
+      if (deadLetter !== undefined && result === 'ok') await this.#retried([nameOf(deadLetter)])
       return result
     }
     return { count: (await this.#actOnMatches(which, act, Infinity)).length }
   }
 
-  async #actOnMatches(filter: DeadLetterFilter, act: DeadLetterAct, limit: number): Promise<readonly LetterName[]> {
+  async #actOnMatches(filter: DeadLetterFilter, act: DeadLetterAct, limit: number): Promise<readonly DeadLetterName[]> {
     const store = await this.#deps.store()
-    const letters: LetterName[] = []
-    for await (const letter of this.#each(filter)) {
-      letters.push(nameOf(letter))
-      if (letters.length >= limit) break
+    const deadLetters: DeadLetterName[] = []
+    for await (const deadLetter of this.#each(filter)) {
+      deadLetters.push(nameOf(deadLetter))
+      if (deadLetters.length >= limit) break
     }
-    const steered: LetterName[] = []
-    for (let from = 0; from < letters.length; from += PAGE) {
-      const page = letters.slice(from, from + PAGE)
+    const steered: DeadLetterName[] = []
+    for (let from = 0; from < deadLetters.length; from += PAGE) {
+      const page = deadLetters.slice(from, from + PAGE)
       const results = await steerDeadLetters(
         store,
         page.map(({ id }) => id),
@@ -234,9 +238,9 @@ export class DeadLetters {
     return steered
   }
 
-  async #retried(letters: readonly LetterName[]): Promise<void> {
-    if (letters.some(({ kind }) => kind === 'unrouted')) this.#deps.retryUnrouted()
-    const runs = letters.filter(({ kind }) => kind === 'run')
+  async #retried(deadLetters: readonly DeadLetterName[]): Promise<void> {
+    if (deadLetters.some(({ kind }) => kind === 'unrouted')) this.#deps.retryUnrouted()
+    const runs = deadLetters.filter(({ kind }) => kind === 'run')
     const lanes = new Map(runs.map((one) => [JSON.stringify([one.flow, one.key]), one]))
     await this.#deps.deliveries().retried([...lanes.values()])
   }
@@ -273,11 +277,11 @@ export class DeadLetters {
 }
 
 /** What is kept of each match, so that many matches need little memory. */
-type LetterName = Pick<DeadLetter, 'id' | 'kind' | 'flow'> & { readonly key: string }
+type DeadLetterName = Pick<DeadLetter, 'id' | 'kind' | 'flow'> & { readonly key: string }
 
-function nameOf(letter: DeadLetter): LetterName {
-  const { id, kind, flow } = letter
-  return { id, kind, flow, key: letter.kind === 'run' ? letter.key : '' }
+function nameOf(deadLetter: DeadLetter): DeadLetterName {
+  const { id, kind, flow } = deadLetter
+  return { id, kind, flow, key: deadLetter.kind === 'run' ? deadLetter.key : '' }
 }
 
 function invalid(what: string): SluiceError {
@@ -298,8 +302,8 @@ async function steerDeadLetters(
   return [...ofRuns, ...ofUnrouted]
 }
 
-function fromDeadLetterRecord(letter: DeadLetterRecord): DeadLetter {
-  const { id, lane, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events } = letter
+function fromDeadLetterRecord(deadLetter: DeadLetterRecord): DeadLetter {
+  const { id, lane, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events } = deadLetter
   return { kind: 'run', id, lane, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events }
 }
 

@@ -43,7 +43,7 @@ type LaneRun = Pick<
 
 /** `toLaneView` formats a lane for people: its state, and times that are undefined instead of infinite. */
 export function toLaneView(lane: Lane, now: Millis): LaneView {
-  const { id, flow, key, tenant, waiting, bytes, replays, letters, blocks, hold, run } = lane
+  const { id, flow, key, tenant, waiting, bytes, replays, queuedDeadLetters, blocks, hold, run } = lane
   return {
     id,
     flow,
@@ -54,7 +54,7 @@ export function toLaneView(lane: Lane, now: Millis): LaneView {
     waiting,
     bytes,
     replays,
-    queued: letters,
+    queued: queuedDeadLetters,
     blocks,
     hold: hold === undefined || hold.until <= now ? undefined : toLaneHold(hold),
     run: run === undefined ? undefined : toLaneRun(run),

@@ -20,7 +20,7 @@ export type PurgeTarget =
 /** What the purge removed. */
 export interface PurgeSummary {
   readonly events: number
-  readonly letters: number
+  readonly deadLetters: number
   readonly runs: number
 }
 
@@ -34,11 +34,11 @@ const MAX_LANES_SEEN = 100_000
 export async function purge(deps: OperatorDependencies, what: PurgeTarget): Promise<PurgeSummary> {
   const call = toStoreTarget(deps, what)
   const store = await deps.store()
-  const purged = { events: 0, letters: 0, runs: 0 }
+  const purged = { events: 0, deadLetters: 0, runs: 0 }
   await deps.deliveries().purgeAnswers(call)
   const add = (reply: PurgeReply): void => {
     purged.events += reply.events
-    purged.letters += reply.deadLetters
+    purged.deadLetters += reply.deadLetters
     purged.runs += reply.runs
   }
   for await (const lane of lanesOf(store, call)) {

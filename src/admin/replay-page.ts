@@ -113,7 +113,7 @@ async function endHistory(
 async function countUnsent(store: Store, { into, endpoint = '' }: ReplayRecord): Promise<number> {
   const counts = into.map(async (flow) => {
     const { item: lane } = await store.get({ kind: 'lanes', id: laneId(flow, endpoint) })
-    const run = lane?.run?.rank === 1 && !lane.run.letter ? lane.run.events : 0
+    const run = lane?.run?.rank === 1 && !lane.run.isDeadLetter ? lane.run.events : 0
     return (lane?.replays ?? 0) + run
   })
   return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)

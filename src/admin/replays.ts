@@ -312,9 +312,9 @@ async function removeOldReplays(store: Store): Promise<Millis> {
 
 async function readReplayState(store: Store, record: ReplayRecord): Promise<Replay> {
   if (record.state !== 'running') return toReplay(record)
-  const letter = await findDeadStep(store, record)
-  if (letter?.state !== 'dead') return toReplay(record)
-  return { ...toReplay(record), state: 'stuck', error: letter.attempts.at(-1)?.error ?? letter.reason }
+  const deadLetter = await findDeadStep(store, record)
+  if (deadLetter?.state !== 'dead') return toReplay(record)
+  return { ...toReplay(record), state: 'stuck', error: deadLetter.attempts.at(-1)?.error ?? deadLetter.reason }
 }
 
 async function isStuck(store: Store, record: ReplayRecord): Promise<boolean> {

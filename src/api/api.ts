@@ -264,7 +264,7 @@ async function runAudited(audit: Audit, who: string, what: string, act: () => Pr
 }
 
 /** The fields of a response that the audit log may contain. Other fields may be secret. */
-const REPORTED_FIELDS: ReadonlySet<string> = new Set(['result', 'count', 'events', 'letters', 'runs', 'id'])
+const REPORTED_FIELDS: ReadonlySet<string> = new Set(['result', 'count', 'events', 'deadLetters', 'runs', 'id'])
 
 function describeOutcome(answer: unknown): string {
   const reported = Object.entries(answer as object).filter(([name]) => REPORTED_FIELDS.has(name))

@@ -110,14 +110,14 @@ export class EndpointLanes implements SteerableLanes {
     return dropped
   }
 
-  async retryLetter(id: string, letter: string): Promise<number | undefined> {
+  async retryDeadLetter(id: string, deadLetter: string): Promise<number | undefined> {
     const { admin, deliveries, store } = this.#deps
-    const { item } = await (await store()).get({ kind: 'dead', id: letter })
+    const { item } = await (await store()).get({ kind: 'dead', id: deadLetter })
     if (item?.key !== id || !deliveries.has(item.flow)) return undefined
-    return (await admin().deadLetters.retry(letter)) === 'ok' ? 1 : 0
+    return (await admin().deadLetters.retry(deadLetter)) === 'ok' ? 1 : 0
   }
 
-  async retryLetters(id: string, { type, ...times }: ReplayRange): Promise<number> {
+  async retryDeadLetters(id: string, { type, ...times }: ReplayRange): Promise<number> {
     const { admin, deliveries } = this.#deps
     const { deadLetters } = admin()
     let count = 0

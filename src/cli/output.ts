@@ -134,7 +134,7 @@ function toComputedColumn<T>(column: Column<T>): ComputedColumn<T> {
 
 /** `escapeText` spells out characters of untrusted text that move the cursor, ring the bell or reverse the text. */
 export function escapeText(text: string): string {
-  return text.replaceAll(/[^ -~]/gu, (letter) => toSafeJson(letter).slice(1, -1))
+  return text.replaceAll(/[^ -~]/gu, (deadLetter) => toSafeJson(deadLetter).slice(1, -1))
 }
 
 /** `escapeLines` does the same for a text that may have several lines. */

@@ -19,7 +19,7 @@ export const ENDPOINT_ARGUMENTS: ArgumentShapes<Endpoints> = {
   stats: { id: 'text', 'options?': 'object' },
   prove: byId,
   test: { id: 'text', 'what?': { 'data?': 'object' } },
-  replay: { id: 'text', 'which?': { 'letter?': 'text', 'type?': 'text' } },
+  replay: { id: 'text', 'which?': { 'deadLetter?': 'text', 'type?': 'text' } },
   createToken: byId,
   revokeToken: byId,
   findTokenOwner: { token: 'text' },

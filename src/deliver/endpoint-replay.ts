@@ -6,7 +6,7 @@ import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 /** `EndpointReplay` names dead letters, or, with `from`, `to` or `type` and without `dead`, stored events. */
 export interface EndpointReplay {
   /** One dead letter. */
-  readonly letter?: string
+  readonly deadLetter?: string
   /** Dead letters only. Default: true, unless `from`, `to` or `type` is given. */
   readonly dead?: boolean
   /** What arrived, or died, at this time or later. */
@@ -27,7 +27,7 @@ export interface ReplayRange {
 }
 
 export type ParsedEndpointReplay =
-  | { readonly kind: 'letter'; readonly letter: string }
+  | { readonly kind: 'dead-letter'; readonly deadLetter: string }
   | { readonly kind: 'dead'; readonly range: ReplayRange }
   | { readonly kind: 'events'; readonly range: ReplayRange; readonly pace: Pick<EndpointReplay, 'rate' | 'per'> }
 
@@ -39,15 +39,15 @@ export interface EndpointReplayResult {
 }
 
 const WHERE = 'endpoints.replay: '
-const OPTIONS: readonly (keyof EndpointReplay)[] = ['letter', 'dead', 'from', 'to', 'type', 'rate', 'per']
+const OPTIONS: readonly (keyof EndpointReplay)[] = ['deadLetter', 'dead', 'from', 'to', 'type', 'rate', 'per']
 
 export function parseEndpointReplay(which: EndpointReplay): ParsedEndpointReplay {
   assertKnownOptions(which, OPTIONS, WHERE)
-  const { letter, from, to, type, rate, per } = which
-  if (letter !== undefined) {
+  const { deadLetter, from, to, type, rate, per } = which
+  if (deadLetter !== undefined) {
     if (Object.values(which).filter((value) => value !== undefined).length > 1)
-      throw invalidOption(`${WHERE}letter must be the only option. Remove the others.`)
-    return { kind: 'letter', letter }
+      throw invalidOption(`${WHERE}deadLetter must be the only option. Remove the others.`)
+    return { kind: 'dead-letter', deadLetter }
   }
   const times = { from: parseTime(from === 'beginning' ? 0 : from, 'from'), to: parseTime(to, 'to') }
   const range = {

@@ -12,9 +12,9 @@ export interface SteerableLanes {
   /** Makes each open window of a delivery due, for all endpoints, and returns their number. */
   runAll(): Promise<number>
   /** Retries one dead letter of the endpoint, and returns their number; undefined if the endpoint does not have it. */
-  retryLetter(id: string, letter: string): Promise<number | undefined>
+  retryDeadLetter(id: string, deadLetter: string): Promise<number | undefined>
   /** Retries the dead letters of the endpoint, and returns their number. */
-  retryLetters(id: string, range: ReplayRange): Promise<number>
+  retryDeadLetters(id: string, range: ReplayRange): Promise<number>
 }
 
 /** `HistorySender` sends a new endpoint the stored events, before its live ones. */

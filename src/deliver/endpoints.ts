@@ -276,10 +276,13 @@ export class Endpoints {
     const endpoint = toEndpoint(await docs.get(id))
     const asked = parseEndpointReplay(which)
     if (asked.kind === 'events') return backlog.replay(endpoint, asked)
-    if (asked.kind === 'dead') return { count: await lanes.retryLetters(id, asked.range) }
-    const count = await lanes.retryLetter(id, asked.letter)
+    if (asked.kind === 'dead') return { count: await lanes.retryDeadLetters(id, asked.range) }
+    const count = await lanes.retryDeadLetter(id, asked.deadLetter)
     if (count !== undefined) return { count }
-    throw new SluiceError('NOT_FOUND', `The endpoint has no dead letter ${JSON.stringify(asked.letter.slice(0, 100))}.`)
+    throw new SluiceError(
+      'NOT_FOUND',
+      `The endpoint has no dead letter ${JSON.stringify(asked.deadLetter.slice(0, 100))}.`,
+    )
   }
 
   /** `createToken` shows the token once. It permits the deliveries, test, replay and rotation of this endpoint only. */

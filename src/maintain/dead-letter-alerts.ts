@@ -56,7 +56,7 @@ function describe(flow: string, { id }: DeadLetterRecord): string {
   return `Dead letter ${id} of ${flow} took an event of Sluice itself, so no sluice/run.dead event is published for it. Retry or drop it.`
 }
 
-interface CheckedLetters {
+interface CheckedDeadLetters {
   readonly known: ReadonlyMap<string, boolean>
   readonly seen: Map<string, boolean>
 }
@@ -64,15 +64,15 @@ interface CheckedLetters {
 async function findSilent(
   store: DeadLetterAlertDependencies['store'],
   flow: string,
-  { known, seen }: CheckedLetters,
+  { known, seen }: CheckedDeadLetters,
 ): Promise<DeadLetterRecord | undefined> {
   let cursor = ''
   for (let checked = 0; checked < MAX_CHECKED; checked += PAGE) {
     const { items, next } = await store.find({ kind: 'dead', filter: { flow }, cursor, n: PAGE })
-    for (const letter of items) {
-      const isSilent = known.get(letter.id) ?? (await isOfEngine(store, letter))
-      seen.set(letter.id, isSilent)
-      if (isSilent) return letter
+    for (const deadLetter of items) {
+      const isSilent = known.get(deadLetter.id) ?? (await isOfEngine(store, deadLetter))
+      seen.set(deadLetter.id, isSilent)
+      if (isSilent) return deadLetter
     }
     if (next === undefined) return undefined
     cursor = next

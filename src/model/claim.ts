@@ -25,7 +25,7 @@ export interface ClaimContext extends TransitionContext {
 export type NextClaim =
   | { readonly kind: 'crashed'; readonly run: RunState }
   | { readonly kind: 'resume'; readonly run: RunState }
-  | { readonly kind: 'letter' }
+  | { readonly kind: 'dead-letter' }
   | { readonly kind: 'take'; readonly rank: Rank }
 
 export function decideNextClaim(lane: Lane, now: Millis): NextClaim {
@@ -35,7 +35,7 @@ export function decideNextClaim(lane: Lane, now: Millis): NextClaim {
     const lapsed: RunState = { ...run, lapses: run.lapses + 1, first: false, cancel: false }
     return lapsed.lapses >= LAPSES_MAX ? { kind: 'crashed', run: lapsed } : { kind: 'resume', run: lapsed }
   }
-  if (lane.letters > 0) return { kind: 'letter' }
+  if (lane.queuedDeadLetters > 0) return { kind: 'dead-letter' }
   const replayReady = lane.replays > 0 && lane.replayDue <= now
   const liveReady = lane.waiting > 0 && lane.window <= now
   const replayTurn = replayReady && (!liveReady || lane.passed >= LIVE_CLAIMS_BEFORE_REPLAY)
@@ -128,16 +128,16 @@ export interface QueuedDeadLetter {
 }
 
 /** `beginDeadLetterRun` starts a queued dead letter under its own id, with tries and lapses at zero (L9). */
-export function beginDeadLetterRun(lane: Lane, letter: QueuedDeadLetter, context: ClaimContext): Lane {
+export function beginDeadLetterRun(lane: Lane, deadLetter: QueuedDeadLetter, context: ClaimContext): Lane {
   const run: RunState = {
-    ...createRun(letter.id, context),
-    parent: letter.parent,
-    letter: true,
-    replay: letter.replay,
-    events: letter.events,
-    bytes: letter.bytes,
+    ...createRun(deadLetter.id, context),
+    parent: deadLetter.parent,
+    isDeadLetter: true,
+    replay: deadLetter.replay,
+    events: deadLetter.events,
+    bytes: deadLetter.bytes,
   }
-  return scheduleLane({ ...clearHold(lane), letters: lane.letters - 1, run }, context.draw, 'anew')
+  return scheduleLane({ ...clearHold(lane), queuedDeadLetters: lane.queuedDeadLetters - 1, run }, context.draw, 'anew')
 }
 
 function createRun(id: string, context: ClaimContext): RunState {
@@ -149,7 +149,7 @@ function createRun(id: string, context: ClaimContext): RunState {
     until: addDelay(context.now, context.caps.lease),
     rank: 0,
     upto: 0,
-    letter: false,
+    isDeadLetter: false,
     replay: '',
     events: 0,
     bytes: 0,

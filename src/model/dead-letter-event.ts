@@ -39,7 +39,7 @@ type DeadEvent = Pick<Event, 'id' | 'source' | 'type'> & { readonly subject: str
 export interface DeadRun {
   readonly lane: Pick<Lane, 'flow' | 'key' | 'tenant'>
   /** The run with its last attempt, under the id of the dead letter. */
-  readonly letter: Pick<RunState, 'id' | 'tries' | 'lapses' | 'attempts' | 'failingSince'>
+  readonly deadRun: Pick<RunState, 'id' | 'tries' | 'lapses' | 'attempts' | 'failingSince'>
   /** The run as it was claimed. Its token makes the event of each death another event. */
   readonly run: Pick<RunState, 'id' | 'token'>
   readonly reason: string
@@ -60,20 +60,20 @@ export function isAboutEngine(events: readonly Pick<Event, 'source'>[]): boolean
   return events.some(({ source }) => source === ENGINE_SOURCE)
 }
 
-export function createDeadLetterEvent({ lane, letter, run, reason, died, all, at }: DeadRun): RoutableEvent {
+export function createDeadLetterEvent({ lane, deadRun, run, reason, died, all, at }: DeadRun): RoutableEvent {
   const isConfidential = all.some(({ attributes }) => isEncrypted(attributes))
   const open = <T>(text: T): T | null => (isConfidential ? null : text)
   const { flow, key, tenant } = lane
   const data: DeadLetterData = {
-    deadLetter: letter.id,
+    deadLetter: deadRun.id,
     run: run.id,
     flow,
     key: open(key),
     tenant: tenant === '' ? null : tenant,
     reason: reason === CRASHED ? reason : open(reason),
-    error: open(letter.attempts.at(-1)?.error ?? null),
-    attempts: letter.tries,
-    crashes: letter.lapses,
+    error: open(deadRun.attempts.at(-1)?.error ?? null),
+    attempts: deadRun.tries,
+    crashes: deadRun.lapses,
     events: died.slice(0, MAX_EVENTS_NAMED).map(({ id, source, type, subject }) => ({
       id,
       source,
@@ -81,7 +81,7 @@ export function createDeadLetterEvent({ lane, letter, run, reason, died, all, at
       subject: subject === '' ? null : open(subject),
     })),
     eventCount: died.length,
-    firstFailedAt: letter.failingSince === 0 ? null : letter.failingSince,
+    firstFailedAt: deadRun.failingSince === 0 ? null : deadRun.failingSince,
     at,
   }
   const dedupeId = `${DEAD_LETTER_TYPE}:${run.id}@${run.token}`

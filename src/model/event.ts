@@ -150,7 +150,7 @@ export function encodeTime(now: Millis): string {
 /** `decodeEventTime` returns the time in an id that `newEventId` made; undefined for an id of a publisher. */
 export function decodeEventTime(id: string): Millis | undefined {
   if (id.length !== TIME_LENGTH + RANDOM_LENGTH) return undefined
-  const digits = Array.from(id, (letter) => ALPHABET.indexOf(letter.charCodeAt(0)))
+  const digits = Array.from(id, (deadLetter) => ALPHABET.indexOf(deadLetter.charCodeAt(0)))
   if (digits.includes(-1)) return undefined
   return digits.slice(0, TIME_LENGTH).reduce((time, digit) => time * 32 + digit, 0)
 }

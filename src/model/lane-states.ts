@@ -50,8 +50,8 @@ export type LaneTransition =
   | 'run-now'
   | 'hold'
   | 'unhold'
-  | 'retry-letter'
-  | 'drop-letter'
+  | 'retry-dead-letter'
+  | 'drop-dead-letter'
   | 'time'
 
 type TargetStates = Readonly<Partial<Record<LaneState, readonly LaneState[]>>>
@@ -97,8 +97,8 @@ export const LANE_TRANSITIONS: Readonly<Record<LaneTransition, TargetStates>> = 
   hold: { ...Object.fromEntries(NOT_LIVE.map((state) => [state, ['held']])), running: ['running'], held: ['held'] },
   /** Also for an expired hold, which changes nothing. */
   unhold: unchangedBut({ held: NOT_LIVE }),
-  'retry-letter': unchangedBut({ idle: ['ready'], waiting: ['ready'], blocked: ['ready'] }),
-  'drop-letter': unchangedBut({
+  'retry-dead-letter': unchangedBut({ idle: ['ready'], waiting: ['ready'], blocked: ['ready'] }),
+  'drop-dead-letter': unchangedBut({
     ready: ['idle', 'waiting', 'ready', 'blocked'],
     blocked: ['idle', 'waiting', 'ready', 'blocked'],
   }),

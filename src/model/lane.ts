@@ -29,7 +29,7 @@ export interface RunState {
   /** The events of the run: waiting rows of this rank up to this position, or those of the dead letter with the same id. */
   readonly rank: Rank
   readonly upto: number
-  readonly letter: boolean
+  readonly isDeadLetter: boolean
   /** The replay that its events belong to; '' for live events. A dead letter keeps it. */
   readonly replay: string
   readonly events: number
@@ -86,8 +86,8 @@ export interface Lane {
   /** How many claims took live events while replays waited. */
   readonly passed: number
   /** How many dead letters of this lane an operator has queued. */
-  readonly letters: number
-  readonly letterDue: Millis
+  readonly queuedDeadLetters: number
+  readonly deadLetterDue: Millis
   /** How many dead letters block this lane. */
   readonly blocks: number
   readonly hold: HoldState | undefined
@@ -120,8 +120,8 @@ export function createLane(name: LaneIdentity): Lane {
     replays: 0,
     replayDue: NEVER,
     passed: 0,
-    letters: 0,
-    letterDue: NEVER,
+    queuedDeadLetters: 0,
+    deadLetterDue: NEVER,
     blocks: 0,
     hold: undefined,
     ended: 0,
@@ -150,7 +150,7 @@ function computeDue(lane: Lane): Millis {
 
 function computeDueWithoutHold(lane: Lane): Millis {
   if (lane.run !== undefined) return lane.run.until
-  if (lane.letters > 0) return lane.letterDue
+  if (lane.queuedDeadLetters > 0) return lane.deadLetterDue
   if (lane.blocks > 0) return NEVER
   return Math.min(lane.window, lane.replayDue)
 }
@@ -190,8 +190,8 @@ function isHeldLane({ hold }: Lane, now: Millis): boolean {
   return hold !== undefined && hold.until > now
 }
 
-function isIdleLane({ run, waiting, replays, letters, blocks }: Lane): boolean {
-  return run === undefined && waiting === 0 && replays === 0 && letters === 0 && blocks === 0
+function isIdleLane({ run, waiting, replays, queuedDeadLetters, blocks }: Lane): boolean {
+  return run === undefined && waiting === 0 && replays === 0 && queuedDeadLetters === 0 && blocks === 0
 }
 
 export function isLiveRun(run: Pick<RunState, 'state' | 'until'>, now: Millis): boolean {

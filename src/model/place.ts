@@ -90,7 +90,7 @@ function updateRun(run: RunState, placement: PlacementParameters, { waiting, byt
 }
 
 export function isCancellable(run: RunState, now: Millis): boolean {
-  return isLiveRun(run, now) && run.first && run.rank === 0 && !run.letter && !run.committed && !run.purged
+  return isLiveRun(run, now) && run.first && run.rank === 0 && !run.isDeadLetter && !run.committed && !run.purged
 }
 
 /** Returns a number in [0, 1) that depends only on the lane and the ticket. */

@@ -42,7 +42,7 @@ export interface RunEndOptions {
 /** `endRun` returns the lane after its run is over, however it ended. Waiting events get their deadline and a new ticket (L6, L7). */
 export function endRun(lane: Lane, end: RunEndOptions, at: TransitionContext): Lane {
   const now = at.now
-  const tookWaiting = lane.run !== undefined && lane.run.rank === 0 && !lane.run.letter
+  const tookWaiting = lane.run !== undefined && lane.run.rank === 0 && !lane.run.isDeadLetter
   const atOnce = lane.left || (end.whileRunning === 'requeue' && tookWaiting)
   const ended: Lane = {
     ...lane,
@@ -51,7 +51,7 @@ export function endRun(lane: Lane, end: RunEndOptions, at: TransitionContext): L
     window: lane.waiting === 0 ? NEVER : atOnce ? now : Math.max(lane.window, now),
     cap: lane.waiting === 0 ? NEVER : lane.left ? Math.min(lane.cap, now) : lane.cap,
     replayDue: lane.replays === 0 ? NEVER : now,
-    letterDue: lane.letters === 0 ? NEVER : now,
+    deadLetterDue: lane.queuedDeadLetters === 0 ? NEVER : now,
     ...rememberRunEnd(lane, end, now),
   }
   return scheduleLane(ended, at.draw, 'anew')

@@ -38,13 +38,21 @@ function runNow(lane: Lane, at: TransitionContext): Lane | undefined {
 
 /** `queueDeadLetter` counts a dead letter that an operator queued. It runs before the waiting events (L9). */
 export function queueDeadLetter(lane: Lane, at: TransitionContext): Lane {
-  const due = lane.letters === 0 ? at.now : Math.min(lane.letterDue, at.now)
-  return scheduleLane({ ...lane, letters: lane.letters + 1, letterDue: due }, at.draw, 'if-moved')
+  const due = lane.queuedDeadLetters === 0 ? at.now : Math.min(lane.deadLetterDue, at.now)
+  return scheduleLane(
+    { ...lane, queuedDeadLetters: lane.queuedDeadLetters + 1, deadLetterDue: due },
+    at.draw,
+    'if-moved',
+  )
 }
 
 export function unqueueDeadLetter(lane: Lane, at: TransitionContext): Lane {
-  const letters = lane.letters - 1
-  return scheduleLane({ ...lane, letters, letterDue: letters === 0 ? NEVER : lane.letterDue }, at.draw, 'if-moved')
+  const queuedDeadLetters = lane.queuedDeadLetters - 1
+  return scheduleLane(
+    { ...lane, queuedDeadLetters, deadLetterDue: queuedDeadLetters === 0 ? NEVER : lane.deadLetterDue },
+    at.draw,
+    'if-moved',
+  )
 }
 
 /** `unblockLane` removes one block. The events behind it are due by their own deadline. */

@@ -64,14 +64,14 @@ describe.each(STORES)('dead letters on %s', (store) => {
 
   test('are shown with their attempts and events', async () => {
     const r = await opened()
-    const [letter] = await dead(r, 'ada')
-    expect((await r.get(`/v1/dead-letters/${letter?.id ?? ''}`)).body).toMatchObject({
+    const [deadLetter] = await dead(r, 'ada')
+    expect((await r.get(`/v1/dead-letters/${deadLetter?.id ?? ''}`)).body).toMatchObject({
       kind: 'run',
       flow: 'fails',
       key: 'ada',
       state: 'dead',
       attempts: [{ error: expect.stringContaining('no luck') }],
-      contents: [{ id: letter?.events[0], type: 'bad', data: { user: 'ada', n: 0 } }],
+      contents: [{ id: deadLetter?.events[0], type: 'bad', data: { user: 'ada', n: 0 } }],
     })
   })
 
@@ -131,9 +131,9 @@ describe.each(STORES)('dead letters on %s', (store) => {
 
   test('the count includes retried dead letters that have not ended yet, separately', async () => {
     const r = await opened()
-    const [letter] = await dead(r, 'ada')
+    const [deadLetter] = await dead(r, 'ada')
     await r.app.admin.flows.pause('fails', { reason: 'a look first', by: 'test' })
-    await r.post(`/v1/dead-letters/${letter?.id ?? ''}/retry`)
+    await r.post(`/v1/dead-letters/${deadLetter?.id ?? ''}/retry`)
     expect((await r.get('/v1/dead-letters/count?flow=fails')).body).toMatchObject({ count: 1 })
     expect((await r.post('/v1/dead-letters/retry', { flow: 'fails' })).body).toMatchObject({ count: 0 })
     const said = OPERATIONS.find(({ operationId }) => operationId === 'countDeadLetters')?.summary
@@ -145,7 +145,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     await dead(r, 'ada', 'bob', 'eve')
     const one = (await r.get('/v1/dead-letters/export?flow=fails&limit=2')).body as Found
     const two = (await r.get(`/v1/dead-letters/export?flow=fails&limit=2&cursor=${one.next ?? ''}`)).body as Found
-    const contents = [...one.items, ...two.items].flatMap((letter) => letter.contents)
+    const contents = [...one.items, ...two.items].flatMap((deadLetter) => deadLetter.contents)
     expect(contents.map(({ data }) => data)).toEqual(['eve', 'bob', 'ada'].map((user) => ({ user, n: 0 })))
     expect(contents.map(({ body64 }) => Buffer.from(body64, 'base64').toString())).toEqual(
       ['eve', 'bob', 'ada'].map((user) => JSON.stringify({ user, n: 0 })),

@@ -117,7 +117,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
   const [event = ''] = await listed('listEvents')
   const [lane = '', ...lanes] = await listed('listLanes', { flow: 'waits' })
   const [run = ''] = await listed('listRuns')
-  const [letter = '', other = ''] = await listed('listDeadLetters')
+  const [deadLetter = '', other = ''] = await listed('listDeadLetters')
   const { act } = await r.app.admin.deadLetters.act('drop', { flow: 'nothing' })
   const { secret: _secret, ...spare } = await r.app.admin.keys.create({ name: 'spare', role: 'read' })
   const [subscriber = '', another = ''] = await listed('listSubscribers')
@@ -138,8 +138,8 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
     dropLane: of(lane),
     cancelLane: of(running),
     showRun: of(run),
-    showDeadLetter: of(letter),
-    retryDeadLetter: of(letter),
+    showDeadLetter: of(deadLetter),
+    retryDeadLetter: of(deadLetter),
     dropDeadLetter: of(other),
     showDeadLetterAct: of(act),
     showReplay: of('again'),

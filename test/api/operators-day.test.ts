@@ -52,13 +52,13 @@ describe.each(STORES)('a day of an operator on %s', (store) => {
     ])
 
     // The operator looks for what is wrong, for whom, and since when.
-    const letters = await r.get('/v1/dead-letters?flow=health-metrics&limit=5', key)
-    expect(letters.body).toMatchObject({
+    const deadLetters = await r.get('/v1/dead-letters?flow=health-metrics&limit=5', key)
+    expect(deadLetters.body).toMatchObject({
       items: Array.from({ length: 5 }, () => ({ flow: 'health-metrics', tries: 3 })),
     })
-    const [letter] = (letters.body as { items: { id: string; key: string }[] }).items
-    const lane = letter?.key ?? ''
-    expect((await r.get(`/v1/dead-letters/${letter?.id}`, key)).body).toMatchObject({
+    const [deadLetter] = (deadLetters.body as { items: { id: string; key: string }[] }).items
+    const lane = deadLetter?.key ?? ''
+    expect((await r.get(`/v1/dead-letters/${deadLetter?.id}`, key)).body).toMatchObject({
       attempts: [{}, {}, { error: expect.stringContaining('refuses connections') }],
       contents: [{ source: 'garmin', subject: lane }],
     })

@@ -17,14 +17,14 @@ describe.each(STORES)('purge on %s', (store) => {
   test('removes the events, dead letters and runs of a tenant', async () => {
     const r = await seeded(store)
     const { status, body } = await r.post('/v1/purge', { tenant: 'acme' }, { key: r.operate })
-    expect([status, body]).toMatchObject([200, { events: 9, letters: 6 }])
+    expect([status, body]).toMatchObject([200, { events: 9, deadLetters: 6 }])
     expect((body as { runs: number }).runs).toBeGreaterThan(8)
     expect(new Set((await purged(r)).map(({ tenant }) => tenant))).toEqual(new Set(['acme']))
     expect((await r.get('/v1/dead-letters/count?tenant=acme', { key: r.read })).body).toMatchObject({ count: 0 })
     expect((await r.post('/v1/purge', { tenant: 'acme' }, { key: r.operate })).body).toMatchObject({ events: 0 })
     expect((await r.app.admin.audit.list()).items[0]).toMatchObject({
       who: 'operator',
-      what: 'done (events 0, letters 0, runs 0): purge {"tenant":"acme"}',
+      what: 'done (events 0, deadLetters 0, runs 0): purge {"tenant":"acme"}',
     })
   })
 
@@ -36,7 +36,7 @@ describe.each(STORES)('purge on %s', (store) => {
       .items
     expect((await r.post('/v1/purge', { event: event?.id }, key)).body).toMatchObject({ events: 1 })
     expect(await purged(r)).toHaveLength(4)
-    expect((await r.post('/v1/purge', { event: 'nothing' }, key)).body).toEqual({ events: 0, letters: 0, runs: 0 })
+    expect((await r.post('/v1/purge', { event: 'nothing' }, key)).body).toEqual({ events: 0, deadLetters: 0, runs: 0 })
   })
 
   test.each([

@@ -140,7 +140,7 @@ const ids = ({ items }: { readonly items: readonly { readonly id: string }[] }):
 /** The names of everything that exists in the app now. */
 async function poolOf(r: Seeded): Promise<Pool> {
   const { app } = r
-  const [lanes, events, runs, letters, unrouted] = await Promise.all([
+  const [lanes, events, runs, deadLetters, unrouted] = await Promise.all([
     app.admin.lanes.list(),
     app.admin.events.list({ own: true }),
     app.admin.runs.list(),
@@ -152,7 +152,7 @@ async function poolOf(r: Seeded): Promise<Pool> {
     lanes: ids(lanes),
     events: ids(events),
     runs: ids(runs),
-    'dead letters': [...ids(letters), ...ids(unrouted)],
+    'dead letters': [...ids(deadLetters), ...ids(unrouted)],
     flows,
     replays: ['again'],
     limits: ['calls', 'calls/ada', 'calls/bob', 'sluice.replay/again'],

@@ -104,10 +104,10 @@ describe.each(STORES)('on %s', (store) => {
 
   test('cannot replay dead letters of other endpoints', async () => {
     const r = await scene(store)
-    const [letter] = (await r.app.admin.deadLetters.list()).items
-    const answer = await r.post(`${PATH}/${r.mine}/replay`, { letter: letter?.id }, { key: r.token })
+    const [deadLetter] = (await r.app.admin.deadLetters.list()).items
+    const answer = await r.post(`${PATH}/${r.mine}/replay`, { deadLetter: deadLetter?.id }, { key: r.token })
     expect(codeOf(answer)).toEqual([404, 'NOT_FOUND'])
-    expect((await r.app.admin.deadLetters.list()).items[0]).toMatchObject({ id: letter?.id, state: 'dead' })
+    expect((await r.app.admin.deadLetters.list()).items[0]).toMatchObject({ id: deadLetter?.id, state: 'dead' })
   })
 
   test('ends when another one is created, when it is revoked, and with its endpoint', async () => {

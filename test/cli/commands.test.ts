@@ -29,7 +29,7 @@ async function served(): Promise<Served & { readonly folder: string }> {
 const get = async (url: string, path: string): Promise<unknown> => (await fetch(url + path)).json()
 
 /** Waits until there are `count` dead letters. */
-function letters({ url }: Served, count: number): Promise<Items<Letter>> {
+function deadLetters({ url }: Served, count: number): Promise<Items<Letter>> {
   const ask = (): Promise<Items<Letter>> => get(url, '/v1/dead-letters') as Promise<Items<Letter>>
   return until(ask, ({ items }) => items.length === count)
 }
@@ -44,7 +44,7 @@ describe('commands that ask the running server', () => {
     await server.publish('order', 'ada')
     await server.publish('late', 'ada')
     await server.publish('bad', 'ada')
-    await letters(server, 1)
+    await deadLetters(server, 1)
     const asked = {
       '/v1/flows': ['flows'],
       '/v1/lanes': ['lanes'],
@@ -132,7 +132,7 @@ describe('commands that ask the running server', () => {
   it('show, retry, drop and export dead letters, one or many, with a count first', async () => {
     const server = await served()
     for (const user of ['ada', 'bob', 'cyd']) await server.publish('bad', user)
-    const { items } = await letters(server, 3)
+    const { items } = await deadLetters(server, 3)
     const ada = items.find(({ key }) => key === 'ada')?.id ?? ''
     expect((await server.sluice('dead')).stdout).toContain('no luck today')
     expect((await server.sluice('dead', 'show', ada)).stdout).toMatch(/attempt +20.*no luck today/)
@@ -152,9 +152,9 @@ describe('commands that ask the running server', () => {
     expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('2 dead letters')])
     const retried = await server.sluice('dead', 'retry', '--flow=fails', '--key=bob', '--yes')
     expect([retried.code, retried.stdout]).toEqual([0, 'retried 1 dead letter.\n'])
-    expect((await letters(server, 1)).items).toMatchObject([{ key: 'cyd' }])
+    expect((await deadLetters(server, 1)).items).toMatchObject([{ key: 'cyd' }])
     expect((await server.sluice('dead', 'retry', '--all', '--yes')).stdout).toBe('retried 1 dead letter.\n')
-    await letters(server, 0)
+    await deadLetters(server, 0)
     expect((await server.sluice('dead', 'retry', '--flow=fails', '--yes')).stdout).toBe(
       'There are no such dead letters.\n',
     )
@@ -233,7 +233,7 @@ describe('commands that ask the running server', () => {
     const server = await served()
     await server.publish('order', 'ada')
     await server.publish('bad', 'ada')
-    await letters(server, 1)
+    await deadLetters(server, 1)
     await until(() => server.sluice('runs', '--flow=does', '--json'), hasItems(1))
     const total = { received: 2, done: 1, dead: 1 }
     expect((await server.sluice('stats', '--window=1h', '--json')).json).toMatchObject({ total })

@@ -19,7 +19,7 @@ interface Two {
   readonly its: string
   /** Makes the port of the running app the default port of commands. */
   readonly env: Readonly<Record<string, string>>
-  readonly letters: () => Promise<number>
+  readonly deadLetters: () => Promise<number>
 }
 
 /** Starts another app, with a dead letter. */
@@ -27,26 +27,26 @@ async function another(): Promise<Two> {
   const its = folderWith({ 'sluice.config.ts': APP })
   const server = await serve(its)
   await server.publish('bad', 'ada')
-  const letters = async (): Promise<number> => {
+  const deadLetters = async (): Promise<number> => {
     const response = await fetch(`${server.url}/v1/dead-letters/count`)
     return ((await response.json()) as { readonly count: number }).count
   }
-  await until(letters, (count) => count === 1)
-  return { server, its, env: { PORT: portOf(server.url) }, letters }
+  await until(deadLetters, (count) => count === 1)
+  return { server, its, env: { PORT: portOf(server.url) }, deadLetters }
 }
 
 describe('a command in the folder of an app', () => {
   it('operates that app, even if the server of another app has the default port', async () => {
-    const { env, letters } = await another()
+    const { env, deadLetters } = await another()
     const folder = folderWith({ 'sluice.config.ts': LISTENING })
     const dropped = await run(folder, ['dead', 'drop', '--all', '--yes', '--verbose'], { env })
     expect([dropped.code, dropped.stdout]).toEqual([0, 'There are no such dead letters.\n'])
     expect(dropped.stderr).toContain(`Using the app of ${folder}`)
-    expect(await letters()).toBe(1)
+    expect(await deadLetters()).toBe(1)
   })
 
   it('refuses to operate another app if both have the same port, and names the two', async () => {
-    const { server, its, env, letters } = await another()
+    const { server, its, env, deadLetters } = await another()
     const folder = folderWith({ 'sluice.config.ts': APP })
     const dropped = await run(folder, ['dead', 'drop', '--all', '--yes', '--json'], { env })
     expect([dropped.code, dropped.json]).toEqual([
@@ -73,7 +73,7 @@ describe('a command in the folder of an app', () => {
     const named = await run(folder, ['dead', 'count', '--config=sluice.config.ts'], { env })
     expect([named.code, named.stdout]).toEqual([0, '0 dead letters.\n'])
     expect((await run(its, ['dead', 'count'], { env })).stdout).toBe('1 dead letter.\n')
-    expect(await letters()).toBe(1)
+    expect(await deadLetters()).toBe(1)
   })
 
   it('finds its server where the configuration makes it listen; send and tail do too', async () => {

@@ -97,10 +97,10 @@ describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (sto
     expect(raised).toMatch(/^failures +raised +2026-01-01 01:00:10Z +28\.6 % of all events failed\.$/m)
 
     // The operator looks for what is wrong, for whom, and since when.
-    const letters = await desk.rows(8, 'dead', 'list', `--flow=${FLOW}`, '--limit=5')
-    const letter = [FLOW, expect.stringMatching(/^user-1\d\d$/), '2026-01-01', '01:00:06Z', '3', '1', 'dead']
-    expect(letters).toEqual(Array.from({ length: 5 }, () => [expect.any(String), ...letter]))
-    const [id = '', , lane = ''] = letters[0] ?? []
+    const deadLetters = await desk.rows(8, 'dead', 'list', `--flow=${FLOW}`, '--limit=5')
+    const deadLetter = [FLOW, expect.stringMatching(/^user-1\d\d$/), '2026-01-01', '01:00:06Z', '3', '1', 'dead']
+    expect(deadLetters).toEqual(Array.from({ length: 5 }, () => [expect.any(String), ...deadLetter]))
+    const [id = '', , lane = ''] = deadLetters[0] ?? []
     const shown = await desk.says('dead', 'show', id)
     const attempts = /^attempt +2026-01-01 01:00:(\d\d)Z.*: Error: The database refuses connections\.$/gm
     expect(Array.from(shown.matchAll(attempts), ([, second]) => second)).toEqual(['00', '01', '06'])

@@ -117,14 +117,14 @@ export const atomicItems: Suite = (rule) => {
   })
 
   rule('steer: an unknown id fails no neighbour', async (t) => {
-    const letters: string[] = []
+    const deadLetters: string[] = []
     for (const key of ['a', 'b']) {
       await t.append(key, { key })
       const run = await t.claimOne()
-      letters.push(run.runId)
+      deadLetters.push(run.runId)
       await t.settleOk(run, { kind: 'dead', reason: '', block: false })
     }
-    const ids = ['nobody', letters[0] ?? '', 'nobody else', letters[1] ?? '']
+    const ids = ['nobody', deadLetters[0] ?? '', 'nobody else', deadLetters[1] ?? '']
     const { results } = await t.store.steer({ what: 'dead', ids, act: 'retry' })
     assert.deepEqual(results, ['missing', 'ok', 'missing', 'ok'])
     assert.deepEqual(getKeys(await t.claim()), ['a', 'b'])

@@ -80,7 +80,7 @@ export const bigLanes: Suite = (rule) => {
     await t.settleOk(await t.claimOne(), { ...outcome, retry: ids(some), dead: ids(others) })
     assert.deepEqual(t.names(await t.claimOne()), some)
     assert.deepEqual(
-      (await t.findAll('dead')).map((letter) => t.names(letter.events)),
+      (await t.findAll('dead')).map((deadLetter) => t.names(deadLetter.events)),
       [others],
     )
   })
@@ -127,14 +127,14 @@ export const bigLanes: Suite = (rule) => {
   })
 
   rule('L9 queued dead letters of two lanes run each in its own', async (t) => {
-    const letters: string[] = []
+    const deadLetters: string[] = []
     for (const key of ['a', 'b']) {
       await t.append(key, { key })
       const run = await t.claimOne()
-      letters.push(run.runId)
+      deadLetters.push(run.runId)
       await t.settleOk(run, dead)
     }
-    await t.store.steer({ what: 'dead', ids: letters.toReversed(), act: 'retry' })
+    await t.store.steer({ what: 'dead', ids: deadLetters.toReversed(), act: 'retry' })
     const runs = await t.claim()
     assert.deepEqual(getKeys(runs).toSorted(), ['a', 'b'])
     for (const run of runs) assert.deepEqual(t.names(run), [run.key])

@@ -348,9 +348,9 @@ export const cancel: Suite = (rule) => {
     await t.append('b', cancelling)
     assert.equal(await t.steerDeadLetter(bad.runId, 'retry'), 'ok')
     await t.settleOk(run, cancelled)
-    const letter = await t.claimOne()
-    assert.deepEqual([letter.runId, t.names(letter)], [bad.runId, ['bad']])
-    await t.settleOk(letter)
+    const deadLetter = await t.claimOne()
+    assert.deepEqual([deadLetter.runId, t.names(deadLetter)], [bad.runId, ['bad']])
+    await t.settleOk(deadLetter)
     assert.deepEqual(t.names(await t.claimOneAfter(100)), ['a', 'b'])
   })
 }

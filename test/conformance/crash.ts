@@ -68,9 +68,16 @@ export const crash: Suite = (rule) => {
     const reply = await t.settleAndClaim({ claim: [createClaimRequest({ maxSuspects: 1 })] })
     assert.deepEqual(reply.claimed, [])
     assert.deepEqual(reply.crashed, [{ lane: run?.lane, run: run?.runId }])
-    const letter = await t.getDeadLetter(run?.runId ?? '')
+    const deadLetter = await t.getDeadLetter(run?.runId ?? '')
     assert.deepEqual(
-      [letter?.state, letter?.reason, letter?.lapses, letter?.tries, letter?.blocks, t.names(letter?.events ?? [])],
+      [
+        deadLetter?.state,
+        deadLetter?.reason,
+        deadLetter?.lapses,
+        deadLetter?.tries,
+        deadLetter?.blocks,
+        t.names(deadLetter?.events ?? []),
+      ],
       ['dead', 'crashed', 4, 0, false, ['k']],
     )
     assert.deepEqual((await t.settleAndClaim({ claim: [createClaimRequest()] })).crashed, [])

@@ -87,12 +87,12 @@ export const deadLetterEvents: Suite = (rule) => {
     const run = await t.claimOne()
     await die(t, run, partial({ dead: [t.id('b')], retry: [t.id('c')] }))
     const data = await dataOf(t, assertSingle(await announced(t)))
-    const letter = assertSingle(await t.findAll('dead'))
+    const deadLetter = assertSingle(await t.findAll('dead'))
     assert.deepEqual(
       [data.run, data.deadLetter, data.reason, t.names(data.events.map(({ id }) => id)), data.eventCount],
-      [run.runId, letter.id, 'refused', ['b'], 1],
+      [run.runId, deadLetter.id, 'refused', ['b'], 1],
     )
-    assert.notEqual(letter.id, run.runId)
+    assert.notEqual(deadLetter.id, run.runId)
   })
 
   rule('L8 a run that accepted a part, with nothing dead, is not announced', async (t) => {

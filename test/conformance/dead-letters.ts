@@ -20,11 +20,11 @@ export const deadLetters: Suite = (rule) => {
     await t.append('c')
     t.clock.advance(500)
     await t.settleOk(run, dead)
-    const letter = await t.getDeadLetter(run.runId)
-    assert.ok(letter)
-    const { state, reason, at, key, flow, tenant, lane, blocks } = letter
+    const deadLetter = await t.getDeadLetter(run.runId)
+    assert.ok(deadLetter)
+    const { state, reason, at, key, flow, tenant, lane, blocks } = deadLetter
     assert.deepEqual([state, reason, at, blocks], ['dead', 'broken', t.clock.now(), false])
-    assert.deepEqual([key, flow, tenant, lane, t.names(letter.events)], ['k', 'flow', 'acme', run.lane, ['a', 'b']])
+    assert.deepEqual([key, flow, tenant, lane, t.names(deadLetter.events)], ['k', 'flow', 'acme', run.lane, ['a', 'b']])
     assert.deepEqual(t.names(await t.claimOne()), ['c'])
   })
 
@@ -149,11 +149,11 @@ export const deadLetters: Suite = (rule) => {
     ['waiting for its next attempt', retry(1_000)],
   ] as const) {
     rule(`L9 a dead letter does not run beside a run that is ${what}, but after it`, async (t) => {
-      const letter = await makeDeadLetter(t, 'a')
+      const deadLetter = await makeDeadLetter(t, 'a')
       await t.append('b')
       const run = await t.claimOne()
       if (outcome !== undefined) await t.settleOk(run, outcome)
-      assert.equal(await t.steerDeadLetter(letter.runId, 'retry'), 'ok')
+      assert.equal(await t.steerDeadLetter(deadLetter.runId, 'retry'), 'ok')
       await t.assertNothingReady()
       await t.append('c')
       const live = outcome === undefined ? run : await t.claimOneAfter(1_000)
@@ -164,14 +164,14 @@ export const deadLetters: Suite = (rule) => {
   }
 
   rule('L9 a dead letter queued behind a run that dies and blocks still runs', async (t) => {
-    const letter = await makeDeadLetter(t, 'a')
+    const deadLetter = await makeDeadLetter(t, 'a')
     await t.append('b')
     const run = await t.claimOne()
-    await t.steerDeadLetter(letter.runId, 'retry')
+    await t.steerDeadLetter(deadLetter.runId, 'retry')
     await t.append('c')
     await t.settleOk(run, deadAndBlocking)
     const back = await t.claimOne()
-    assert.equal(back.runId, letter.runId)
+    assert.equal(back.runId, deadLetter.runId)
     await t.settleOk(back)
     await t.assertNothingReady()
     await t.steerDeadLetter(run.runId, 'drop')
@@ -194,8 +194,11 @@ export const deadLetters: Suite = (rule) => {
     const run = await makeDeadLetter(t, 'a')
     await t.steerDeadLetter(run.runId, 'retry')
     await t.settleOk(await t.claimOne(), dead, { attempt: { at: t.clock.now(), ms: 1, error: 'once more' } })
-    const letter = assertSingle(await t.findAll('dead'))
-    assert.deepEqual([letter.id, letter.state, letter.attempts.at(-1)?.error], [run.runId, 'dead', 'once more'])
+    const deadLetter = assertSingle(await t.findAll('dead'))
+    assert.deepEqual(
+      [deadLetter.id, deadLetter.state, deadLetter.attempts.at(-1)?.error],
+      [run.runId, 'dead', 'once more'],
+    )
     assert.equal(await t.steerDeadLetter(run.runId, 'retry'), 'ok')
     assert.deepEqual(t.names(await t.claimOne()), ['a'])
   })

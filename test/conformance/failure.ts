@@ -62,15 +62,15 @@ export const failure: Suite = (rule) => {
     const first = await t.claimOne()
     await t.settleOk(first, retry(10), { attempt: attempt(1) })
     await t.settleOk(await t.claimOneAfter(10), dead, { attempt: attempt(2) })
-    const letter = await t.getDeadLetter(first.runId)
+    const deadLetter = await t.getDeadLetter(first.runId)
     assert.deepEqual(
-      letter?.attempts.map(({ ms, error }) => [ms, error]),
+      deadLetter?.attempts.map(({ ms, error }) => [ms, error]),
       [
         [1, 'e1'],
         [2, 'e2'],
       ],
     )
-    assert.equal(letter?.tries, 2)
+    assert.equal(deadLetter?.tries, 2)
   })
 
   rule('L8 partial: the rest is a new run with a new id, its parent the old one, its tries carried on', async (t) => {
@@ -104,12 +104,12 @@ export const failure: Suite = (rule) => {
     await t.appendEach(['a', 'b', 'c'])
     const run = await t.claimOne()
     await t.settleOk(run, partial({ retry: [t.id('a')], dead: [t.id('c')], after: 10 }))
-    const letter = assertSingle(await t.findAll('dead'))
-    assert.deepEqual([t.names(letter.events), letter.parent, letter.reason], [['c'], run.runId, 'refused'])
-    assert.notEqual(letter.id, run.runId)
+    const deadLetter = assertSingle(await t.findAll('dead'))
+    assert.deepEqual([t.names(deadLetter.events), deadLetter.parent, deadLetter.reason], [['c'], run.runId, 'refused'])
+    assert.notEqual(deadLetter.id, run.runId)
     const rest = await t.claimOneAfter(10)
     assert.deepEqual(t.names(rest), ['a'])
-    assert.notEqual(rest.runId, letter.id)
+    assert.notEqual(rest.runId, deadLetter.id)
   })
 
   rule('L8 partial with nothing to retry ends the run', async (t) => {
@@ -119,7 +119,7 @@ export const failure: Suite = (rule) => {
     await t.settleOk(run, partial({ dead: [t.id('a')] }))
     assert.deepEqual(t.names(await t.claimOne()), ['newcomer'])
     assert.deepEqual(
-      (await t.findAll('dead')).map((letter) => t.names(letter.events)),
+      (await t.findAll('dead')).map((deadLetter) => t.names(deadLetter.events)),
       [['a']],
     )
   })
@@ -239,9 +239,9 @@ export const failure: Suite = (rule) => {
     await t.steerDeadLetter(first.runId, 'retry')
     await t.settleOk(await t.claimOne(), partial({ dead: [t.id('b')] }))
     await t.assertNothingReady()
-    const letter = assertSingle(await t.findAll('dead'))
-    assert.deepEqual([letter.state, t.names(letter.events)], ['dead', ['b']])
-    assert.equal(await t.steerDeadLetter(letter.id, 'retry'), 'ok')
+    const deadLetter = assertSingle(await t.findAll('dead'))
+    assert.deepEqual([deadLetter.state, t.names(deadLetter.events)], ['dead', ['b']])
+    assert.equal(await t.steerDeadLetter(deadLetter.id, 'retry'), 'ok')
     assert.deepEqual(t.names(await t.claimOne()), ['b'])
   })
 
@@ -254,9 +254,9 @@ export const failure: Suite = (rule) => {
     await t.settleOk(await t.claimOne(), partial({ retry: [t.id('b')] }))
     await t.settleOk(await t.claimOne(), dead)
     await t.assertNothingReady()
-    const letter = assertSingle(await t.findAll('dead'))
-    assert.deepEqual([t.names(letter.events), letter.blocks], [['b'], true])
-    await t.steerDeadLetter(letter.id, 'drop')
+    const deadLetter = assertSingle(await t.findAll('dead'))
+    assert.deepEqual([t.names(deadLetter.events), deadLetter.blocks], [['b'], true])
+    await t.steerDeadLetter(deadLetter.id, 'drop')
     assert.deepEqual(t.names(await t.claimOne()), ['newcomer'])
   })
 }

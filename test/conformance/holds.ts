@@ -117,12 +117,12 @@ export const holds: Suite = (rule) => {
 
   rule('L14 a retry and a queued dead letter of a held lane wait as well', async (t) => {
     await t.append('a')
-    const letter = await t.claimOne()
-    await t.settleOk(letter, dead)
+    const deadLetter = await t.claimOne()
+    await t.settleOk(deadLetter, dead)
     await t.append('b')
     await t.settleOk(await t.claimOne(), retry(100))
     await t.hold('k', 1_000)
-    await t.steerDeadLetter(letter.runId, 'retry')
+    await t.steerDeadLetter(deadLetter.runId, 'retry')
     assert.deepEqual(t.names(await t.claimOneAfter(1_000)), ['b'])
   })
 

@@ -167,7 +167,7 @@ export const purge: Suite = (rule) => {
     for (const run of await t.claim()) await t.settleOk(run, dead)
     assert.equal((await purgeAll(t, { kind: 'tenant', tenant: 'acme' })).deadLetters, 1)
     assert.deepEqual(
-      (await t.findAll('dead')).map((letter) => letter.tenant),
+      (await t.findAll('dead')).map((deadLetter) => deadLetter.tenant),
       ['globex'],
     )
   })

@@ -150,11 +150,11 @@ export const purgedRuns: Suite = (rule) => {
     const run = await t.claimOne()
     await t.settleOk(run, deadAndBlocking)
     await purgeOnce(t, 'a')
-    const letter = assertSingle(await t.findAll('dead'))
-    assert.deepEqual(t.names(letter.events), ['b'])
+    const deadLetter = assertSingle(await t.findAll('dead'))
+    assert.deepEqual(t.names(deadLetter.events), ['b'])
     await t.append('c')
     await t.assertNothingReady()
-    await t.steerDeadLetter(letter.id, 'retry')
+    await t.steerDeadLetter(deadLetter.id, 'retry')
     assert.deepEqual(t.names(await t.claimOne()), ['b'])
   })
 
@@ -182,7 +182,7 @@ export const purgedRuns: Suite = (rule) => {
       assert.equal(await t.renew(live), 'purged')
       assert.equal(await t.settle(live, done), 'purged')
       assert.deepEqual(
-        (await t.findAll('dead')).map((letter) => t.names(letter.events)),
+        (await t.findAll('dead')).map((deadLetter) => t.names(deadLetter.events)),
         left,
       )
       await t.assertNothingReady()

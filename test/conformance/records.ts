@@ -117,9 +117,12 @@ export const records: Suite = (rule) => {
     // Of the lane of a dead letter, but not in it.
     await t.append('d', { subject: 'cy', keys: ['k', 'c'] })
     await t.append('e', { subject: 'ada', unrouted: [createUnrouted('key-failed')] })
-    const letters = async (subject: string): Promise<readonly string[]> =>
-      (await t.findAll('dead', { subject }, 1)).map((letter) => letter.key)
-    assert.deepEqual([await letters('ada'), await letters('bob'), await letters('cy')], [['k'], ['c', 'k'], []])
+    const deadLetters = async (subject: string): Promise<readonly string[]> =>
+      (await t.findAll('dead', { subject }, 1)).map((deadLetter) => deadLetter.key)
+    assert.deepEqual(
+      [await deadLetters('ada'), await deadLetters('bob'), await deadLetters('cy')],
+      [['k'], ['c', 'k'], []],
+    )
     const unrouted = async (subject: string): Promise<readonly string[]> =>
       t.names((await t.findAll('unrouted', { subject }, 1)).map(({ event }) => event))
     assert.deepEqual([await unrouted('ada'), await unrouted('bob')], [['e'], []])
@@ -221,7 +224,7 @@ export const records: Suite = (rule) => {
       t.clock.advance(10)
     }
     const found = async (filter: Parameters<typeof t.findAll>[1]): Promise<readonly string[]> =>
-      (await t.findAll('dead', filter, 1)).map((letter) => letter.key)
+      (await t.findAll('dead', filter, 1)).map((deadLetter) => deadLetter.key)
     assert.deepEqual(await found({}), ['c', 'b', 'a'])
     assert.deepEqual(await found({ tenant: 'acme' }), ['c', 'a'])
     assert.deepEqual(await found({ lane: laneId('flow', 'b') }), ['b'])

@@ -194,9 +194,9 @@ export const replay: Suite = (rule) => {
       await t.settleOk(second)
       const { items } = await t.store.find({ kind: 'dead', filter: {}, cursor: '', n: 10 })
       await t.store.steer({ what: 'dead', ids: items.map(({ id }) => id), act: 'retry' })
-      const letter = await t.claimOne()
-      assert.deepEqual([t.names(letter), letter.replay, letter.isDeadLetter], [['b'], 'r1', true])
-      await t.settleOk(letter)
+      const deadLetter = await t.claimOne()
+      assert.deepEqual([t.names(deadLetter), deadLetter.replay, deadLetter.isDeadLetter], [['b'], 'r1', true])
+      await t.settleOk(deadLetter)
       await t.append('live')
       assert.equal((await t.claimOne()).replay, '')
     },

@@ -139,7 +139,7 @@ export const retention: Suite = (rule) => {
   })
 
   rule('L23 a dead letter that blocks, is queued or runs is never removed by age', async (t) => {
-    const letters: string[] = []
+    const deadLetters: string[] = []
     for (const [key, outcome] of [
       ['blocks', deadAndBlocking],
       ['queued', dead],
@@ -147,17 +147,17 @@ export const retention: Suite = (rule) => {
     ] as const) {
       await t.append(key, { key })
       const run = await t.claimOne()
-      letters.push(run.runId)
+      deadLetters.push(run.runId)
       await t.settleOk(run, outcome)
     }
-    await t.steerDeadLetter(letters[1] ?? '', 'retry')
+    await t.steerDeadLetter(deadLetters[1] ?? '', 'retry')
     await t.hold('queued', 400 * DAY)
-    await t.steerDeadLetter(letters[2] ?? '', 'retry')
+    await t.steerDeadLetter(deadLetters[2] ?? '', 'retry')
     const live = await t.claimOne({ lease: 400 * DAY })
     assert.equal(live.key, 'runs')
     t.clock.advance(399 * DAY)
     assert.equal((await t.maintain(KEEP_NOTHING)).deadLetters, 0)
-    for (const id of letters) assert.ok(await t.getDeadLetter(id))
+    for (const id of deadLetters) assert.ok(await t.getDeadLetter(id))
     await t.settleOk(live, dead)
     assert.ok(await readBodyText(t, 'runs'))
   })

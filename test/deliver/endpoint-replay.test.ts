@@ -88,7 +88,9 @@ it('rejects a replay of nothing, and options that do not go together', async () 
   const { app, endpoint } = await delivery()
   const { id } = await endpoint({ url: 'https://example.com/' })
   await expect(app.endpoints.replay(id, { dead: false })).rejects.toThrow(/from, to or type must be given/)
-  await expect(app.endpoints.replay(id, { letter: 'l', type: 'x' })).rejects.toThrow(/letter must be the only option/)
+  await expect(app.endpoints.replay(id, { deadLetter: 'l', type: 'x' })).rejects.toThrow(
+    /deadLetter must be the only option/,
+  )
   await expect(app.endpoints.replay(id, { dead: true, rate: 5 })).rejects.toThrow(/rate and per/)
   await expect(app.endpoints.replay(id, { from: 'soon' as 'beginning' })).rejects.toThrow(/from must be a Date/)
   await expect(app.endpoints.replay('ep_none', { type: 'x' })).rejects.toMatchObject({ code: 'NOT_FOUND' })

@@ -11,7 +11,7 @@ const FINE: Given = {
   endpoint: 7,
   wanted: ['a', 'b', 'c', 'd'],
   posts: [post('1', ['a', 'b'], { at: 1, until: 2 }), post('2', ['c', 'd'], { at: 3, until: 4 })],
-  letters: [],
+  deadLetters: [],
   killed: [],
   isHealthy: true,
   maxEvents: 2,
@@ -42,7 +42,7 @@ test.each<[string, Partial<Given>]>([
     'given up with a reason',
     {
       posts: [{ ...FIRST, end: 'refused', has: [] }, SECOND],
-      letters: [{ events: ['a', 'b'], reason: '500' }],
+      deadLetters: [{ events: ['a', 'b'], reason: '500' }],
       isHealthy: false,
     },
   ],
@@ -71,11 +71,19 @@ test.each<[string, Partial<Given>, RegExp]>([
   ['no signature', { posts: [{ ...FIRST, isSigned: false }, SECOND] }, /1 is not signed/],
   ['too many at once', { maxEvents: 1 }, /1 has 2 events/],
   ['two POSTs at once', { posts: [{ ...FIRST, until: 6 }, SECOND] }, /2 came while 1 was there/],
-  ['a dead letter of a healthy one', { letters: [{ events: [], reason: '500' }] }, /a healthy one has a dead letter/],
-  ['a dead letter without a reason', { letters: [{ events: [], reason: '' }], isHealthy: false }, /does not say why/],
+  [
+    'a dead letter of a healthy one',
+    { deadLetters: [{ events: [], reason: '500' }] },
+    /a healthy one has a dead letter/,
+  ],
+  [
+    'a dead letter without a reason',
+    { deadLetters: [{ events: [], reason: '' }], isHealthy: false },
+    /does not say why/,
+  ],
   [
     'a dead letter of what was taken',
-    { letters: [{ events: ['a'], reason: '500' }], isHealthy: false },
+    { deadLetters: [{ events: ['a'], reason: '500' }], isHealthy: false },
     /a is dead though/,
   ],
 ])('%s is reported', (_, more, complaint) => {

@@ -34,7 +34,7 @@ export interface Given {
   readonly wanted: readonly string[]
   /** The POSTs to this endpoint, in the order of their arrival. */
   readonly posts: readonly Witnessed[]
-  readonly letters: readonly Letter[]
+  readonly deadLetters: readonly Letter[]
   /** The killed workers. */
   readonly killed: readonly string[]
   readonly isHealthy: boolean
@@ -52,13 +52,13 @@ export function complaintsOf(given: Given): readonly string[] {
     ...repeated(given),
     ...malformed(given),
     ...overlapping(given),
-    ...badLetters(given),
+    ...badDeadLetters(given),
   ]
   return found.map((what) => `endpoint ${given.endpoint}: ${what}`)
 }
 
-function missing({ wanted, posts, letters }: Given): readonly string[] {
-  const known = new Set([...posts.flatMap(({ has }) => has), ...letters.flatMap(({ events }) => events)])
+function missing({ wanted, posts, deadLetters }: Given): readonly string[] {
+  const known = new Set([...posts.flatMap(({ has }) => has), ...deadLetters.flatMap(({ events }) => events)])
   return wanted.filter((id) => !known.has(id)).map((id) => `${id} is missing`)
 }
 
@@ -122,9 +122,9 @@ function overlapping({ posts }: Given): readonly string[] {
   })
 }
 
-function badLetters({ letters, isHealthy, posts, saying }: Given): readonly string[] {
+function badDeadLetters({ deadLetters, isHealthy, posts, saying }: Given): readonly string[] {
   const taken = new Set(posts.filter(({ end }) => end === 'taken').flatMap(({ has }) => has))
-  return letters.flatMap(({ events, reason }) => [
+  return deadLetters.flatMap(({ events, reason }) => [
     ...(isHealthy ? [`a healthy one has a dead letter: ${reason}`] : []),
     ...(saying.test(reason) ? [] : [`a dead letter does not say why: ${JSON.stringify(reason)}`]),
     ...events.filter((id) => taken.has(id)).map((id) => `${id} is dead though it was taken`),

@@ -73,14 +73,14 @@ export async function fleet(options: FleetOptions): Promise<FleetReport> {
     const killed = await published(crew, options)
     await crew.idle()
     await crew.stop()
-    const letters = await lettersIn(store)
+    const deadLetters = await deadLettersIn(store)
     witness.send('end')
     await once(witness, 'exit')
     const written = readFileSync(file, 'utf8').trim().split('\n')
     const posts = written.map((line) => JSON.parse(line) as Written).toSorted((one, other) => one.at - other.at)
     return judged({
       posts: options.meddle?.(posts) ?? posts,
-      letters,
+      deadLetters,
       killed,
       events,
       ids,
@@ -120,13 +120,13 @@ async function published(crew: Crew, options: FleetOptions): Promise<readonly st
   return killed
 }
 
-interface LetterOf extends Letter {
+interface DeadLetterOf extends Letter {
   readonly key: string
 }
 
-async function lettersIn(store: FleetStore): Promise<readonly LetterOf[]> {
+async function deadLettersIn(store: FleetStore): Promise<readonly DeadLetterOf[]> {
   const app = fleetApp(store)
-  const letters: LetterOf[] = []
+  const deadLetters: DeadLetterOf[] = []
   try {
     for (let cursor: string | undefined = ''; cursor !== undefined;) {
       const page: Awaited<ReturnType<typeof app.admin.deadLetters.list>> = await app.admin.deadLetters.list(
@@ -135,13 +135,13 @@ async function lettersIn(store: FleetStore): Promise<readonly LetterOf[]> {
         100,
       )
       for (const one of page.items)
-        if (one.kind === 'run') letters.push({ key: one.key, events: one.events, reason: reasonOf(one) })
+        if (one.kind === 'run') deadLetters.push({ key: one.key, events: one.events, reason: reasonOf(one) })
       cursor = page.next
     }
   } finally {
     await app.stop()
   }
-  return letters
+  return deadLetters
 }
 
 /** Returns why the batch is dead, and its last error. */
@@ -157,7 +157,7 @@ function reasonOf({
 
 interface Judged {
   readonly posts: readonly Written[]
-  readonly letters: readonly LetterOf[]
+  readonly deadLetters: readonly DeadLetterOf[]
   readonly killed: readonly string[]
   readonly events: number
   /** The ids of the endpoints, in the order of the fleet. */
@@ -166,14 +166,14 @@ interface Judged {
   readonly warmUp: number
 }
 
-function judged({ posts, letters, killed, events, ids, isCalm, warmUp }: Judged): FleetReport {
+function judged({ posts, deadLetters, killed, events, ids, isCalm, warmUp }: Judged): FleetReport {
   const isHealthy = (endpoint: number): boolean => isCalm || FLEET[endpoint]?.behaviour === 'healthy'
   const complaints = FLEET.flatMap((member) =>
     complaintsOf({
       endpoint: member.at,
       wanted: wantedBy(member, events),
       posts: posts.filter(({ endpoint }) => endpoint === member.at),
-      letters: letters.filter(({ key }) => key === ids[member.at]),
+      deadLetters: deadLetters.filter(({ key }) => key === ids[member.at]),
       killed,
       isHealthy: isHealthy(member.at),
       maxEvents: MAX_EVENTS,
@@ -191,7 +191,7 @@ function judged({ posts, letters, killed, events, ids, isCalm, warmUp }: Judged)
       refused: posts.filter(({ end }) => end === 'refused').length,
       cutOff: posts.filter(({ end }) => end === 'cut-off').length,
       repeated: had.length - new Set(had).size,
-      deadLetters: letters.length,
+      deadLetters: deadLetters.length,
     },
     p99: p99(
       posts

@@ -204,8 +204,8 @@ test('the request has exactly the expected lines for every accepted header', asy
   const { post } = poster({ allowLoopback: true })
   await post({ url, body: Buffer.from('{}') })
   const usual = heard.split('\r\n')
-  const letter = fc.constantFrom('a', 'B', '-', ':', ' ', '\r', '\n', '\0', '\t', 'é', '\u010d', '\u010a', '1')
-  const word = fc.string({ unit: letter, maxLength: 8 })
+  const deadLetter = fc.constantFrom('a', 'B', '-', ':', ' ', '\r', '\n', '\0', '\t', 'é', '\u010d', '\u010a', '1')
+  const word = fc.string({ unit: deadLetter, maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(fc.dictionary(word, word, { maxKeys: 3 }), async (extra) => {
       const end = await post({ url, endpointHeaders: extra, body: Buffer.from('{}') })

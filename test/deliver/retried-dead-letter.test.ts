@@ -13,7 +13,7 @@ function next({ app }: Delivery): Promise<'done' | 'deferred' | 'dead'> {
   ])
 }
 
-async function letters(scene: Delivery): Promise<readonly string[]> {
+async function deadLetters(scene: Delivery): Promise<readonly string[]> {
   return (await scene.app.admin.deadLetters.list()).items.map(({ id }) => id)
 }
 
@@ -27,9 +27,9 @@ describe('a manual retry of a dead letter, after a literal list of retries is us
     await scene.send(['a'])
     await Promise.all([opened, dead])
     expect((await scene.app.endpoints.get(id))?.health.breaker).toBe('open')
-    const [letter = ''] = await letters(scene)
+    const [deadLetter = ''] = await deadLetters(scene)
     const ended = next(scene)
-    expect(await scene.app.admin.deadLetters.retry(letter)).toBe('ok')
+    expect(await scene.app.admin.deadLetters.retry(deadLetter)).toBe('ok')
     expect(await ended).toBe('done')
     expect(to.got).toHaveLength(6)
     expect((await scene.app.endpoints.get(id))?.health.breaker).toBe('closed')
@@ -45,8 +45,8 @@ describe('a manual retry of a dead letter, after a literal list of retries is us
     const deferred = scene.app.once('run.deferred')
     await scene.send(['f'])
     await deferred
-    const [letter = ''] = await letters(scene)
-    expect(await scene.app.endpoints.replay(id, { letter })).toEqual({ count: 1 })
+    const [deadLetter = ''] = await deadLetters(scene)
+    expect(await scene.app.endpoints.replay(id, { deadLetter })).toEqual({ count: 1 })
     await to.reached(7)
     expect(to.got.slice(5).map(({ ids }) => ids)).toEqual([['f'], expect.any(Array)])
   })
@@ -58,7 +58,7 @@ describe('a manual retry of a dead letter, after a literal list of retries is us
     const opened = scene.app.once('endpoint.opened')
     await scene.send(['a', 'b', 'c', 'd', 'e'])
     await opened
-    await expect.poll(async () => (await letters(scene)).length).toBe(5)
+    await expect.poll(async () => (await deadLetters(scene)).length).toBe(5)
     const deferred = scene.app.once('run.deferred')
     expect(await scene.app.admin.deadLetters.retry({ flow: 'versions' })).toEqual({ count: 5 })
     await deferred
@@ -73,8 +73,8 @@ describe('a manual retry of a dead letter, after a literal list of retries is us
     const disabled = scene.app.once('endpoint.disabled')
     await scene.send(['a', 'b'])
     await disabled
-    const [letter = ''] = await letters(scene)
-    expect(await scene.app.admin.deadLetters.retry(letter)).toBe('ok')
+    const [deadLetter = ''] = await deadLetters(scene)
+    expect(await scene.app.admin.deadLetters.retry(deadLetter)).toBe('ok')
     expect((await scene.app.endpoints.get(id))?.health.breaker).toBe('disabled')
     expect(to.got).toHaveLength(2)
   })

@@ -11,7 +11,7 @@ const LAPSES_MAX = 4
 interface Found {
   readonly labels: ReadonlyMap<string, string>
   readonly runs: readonly RunRecord[]
-  readonly letters: readonly DeadLetterRecord[]
+  readonly deadLetters: readonly DeadLetterRecord[]
   readonly waiting: readonly string[]
 }
 
@@ -34,8 +34,8 @@ async function look(store: Store): Promise<Found> {
   }
   const lanes = (await every(store, 'lanes')).map((lane) => `lane ${lane.flow} ${lane.key}`)
   const unrouted = (await every(store, 'unrouted')).map(({ reason, flow }) => `unrouted ${reason} for ${flow}`)
-  const letters = await every(store, 'dead')
-  return { labels, runs: await every(store, 'runs'), letters, waiting: [...lanes, ...unrouted] }
+  const deadLetters = await every(store, 'dead')
+  return { labels, runs: await every(store, 'runs'), deadLetters, waiting: [...lanes, ...unrouted] }
 }
 
 async function every<K extends RecordKind>(store: Store, kind: K): Promise<readonly RecordTypes[K][]> {
@@ -77,7 +77,7 @@ class Checking {
     if (!drained) complaints.add('lost', `what nothing happens to any more: ${stuck.slice(0, 5).join(', ')} and others`)
     else for (const what of this.#found.waiting) complaints.add('lost', `${what} is left`)
     for (const record of this.#found.runs) this.#record(record)
-    for (const letter of this.#found.letters) this.#letter(letter)
+    for (const deadLetter of this.#found.deadLetters) this.#deadLetter(deadLetter)
     this.#events()
     for (const run of this.#ledger.runs.values()) this.#run(run)
   }
@@ -100,7 +100,7 @@ class Checking {
     return undefined
   }
 
-  #letter({ id, flow, reason, lapses, state, events }: DeadLetterRecord): void {
+  #deadLetter({ id, flow, reason, lapses, state, events }: DeadLetterRecord): void {
     const { complaints, runs } = this.#ledger
     const known = runs.get(id)
     complaints.counts.dead++

@@ -32,10 +32,10 @@ describe.each(STORES)('sluice/run.dead on %s', (store) => {
     const t = await play(store, withNews)
     const [sent] = await sendNow(t, { ...ping('ada'), tenant: 'acme' })
     await soon(t)
-    const [letter] = (await t.app.admin.deadLetters.list()).items
+    const [deadLetter] = (await t.app.admin.deadLetters.list()).items
     expect(newsOf(t)).toEqual([
       {
-        deadLetter: letter?.id,
+        deadLetter: deadLetter?.id,
         run: t.runs[0]?.id,
         flow: 'fails',
         key: 'ada',
@@ -46,8 +46,8 @@ describe.each(STORES)('sluice/run.dead on %s', (store) => {
         crashes: 0,
         events: [{ id: sent?.id, source: 'app', type: 'ping', subject: null }],
         eventCount: 1,
-        firstFailedAt: letter?.at,
-        at: letter?.at,
+        firstFailedAt: deadLetter?.at,
+        at: deadLetter?.at,
       },
     ])
     const [event] = (await t.app.admin.events.list({ source: 'sluice' })).items

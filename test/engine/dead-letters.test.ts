@@ -18,9 +18,9 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     const { items, next } = await t.app.admin.deadLetters.list()
     expect(next).toBeUndefined()
     expect(items).toMatchObject([{ kind: 'run', flow: 'f', key: 'u', tries: 2, lapses: 0, blocks: false }])
-    const [letter] = items
-    expect(letter?.id).toBe(t.runs[0]?.id)
-    const shown = await t.app.admin.deadLetters.show(letter?.id ?? '')
+    const [deadLetter] = items
+    expect(deadLetter?.id).toBe(t.runs[0]?.id)
+    const shown = await t.app.admin.deadLetters.show(deadLetter?.id ?? '')
     expect(shown?.kind === 'run' && shown.attempts.map((one) => one.error)).toEqual(['Error: first', 'Error: second'])
     expect(shown?.contents.map((event) => event.data)).toEqual([
       { user: 'u', n: 1 },
@@ -193,11 +193,11 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     await sendNow(t, [ping('a', 1), ping('b', 2)])
     const lines: string[] = []
     for await (const line of t.app.admin.deadLetters.export({ flow: 'f' })) lines.push(line)
-    const letters = lines.map(
+    const deadLetters = lines.map(
       (line) => JSON.parse(line) as { key: string; events: { data: unknown; body64: string }[] },
     )
-    expect(letters.map((one) => one.key).toSorted()).toEqual(['a', 'b'])
-    const a = letters.find((one) => one.key === 'a')
+    expect(deadLetters.map((one) => one.key).toSorted()).toEqual(['a', 'b'])
+    const a = deadLetters.find((one) => one.key === 'a')
     expect(a?.events).toMatchObject([{ data: { user: 'a', n: 1 } }])
     expect(Buffer.from(a?.events[0]?.body64 ?? '', 'base64').toString()).toBe('{"user":"a","n":1}')
   })

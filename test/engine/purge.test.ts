@@ -84,7 +84,7 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     await t.send(Array.from({ length: 1_100 }, (_, n) => ping('b', n)))
     await t.advance('1m')
     expect(t.runs).toHaveLength(1_101)
-    expect(await t.app.admin.purge(what(old?.id ?? ''))).toEqual({ events: 1, letters: 0, runs: 1 })
+    expect(await t.app.admin.purge(what(old?.id ?? ''))).toEqual({ events: 1, deadLetters: 0, runs: 1 })
     const runs: string[] = []
     for (let cursor: string | undefined = ''; cursor !== undefined;) {
       const page: Awaited<ReturnType<typeof t.app.admin.runs.list>> = await t.app.admin.runs.list({}, cursor, 1_000)
@@ -163,7 +163,7 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     )
     await sendNow(t, { ...ping('u', 1), dedupeId: 'x' })
     expect((await t.app.admin.deadLetters.list()).items).toHaveLength(1)
-    expect(await t.app.admin.purge({ flow: 'f', key: 'u' })).toMatchObject({ letters: 1 })
+    expect(await t.app.admin.purge({ flow: 'f', key: 'u' })).toMatchObject({ deadLetters: 1 })
     expect((await t.app.admin.deadLetters.list()).items).toEqual([])
     expect(await sendNow(t, { ...ping('u', 1), dedupeId: 'x' })).toMatchObject([{ kind: 'duplicate' }])
   })

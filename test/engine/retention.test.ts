@@ -19,7 +19,7 @@ const DAY = 24 * HOUR
 interface OnRecord {
   readonly events: readonly string[]
   readonly runs: readonly string[]
-  readonly letters: readonly string[]
+  readonly deadLetters: readonly string[]
 }
 
 async function onRecord(store: Store): Promise<OnRecord> {
@@ -29,7 +29,7 @@ async function onRecord(store: Store): Promise<OnRecord> {
   return {
     events: events.items.filter((_, n) => bodies[n] !== undefined).map(({ source, type }) => `${source}/${type}`),
     runs: (await store.find({ kind: 'runs', ...page })).items.map(({ flow }) => flow),
-    letters: (await store.find({ kind: 'dead', ...page })).items.map(({ key }) => key),
+    deadLetters: (await store.find({ kind: 'dead', ...page })).items.map(({ key }) => key),
   }
 }
 
@@ -60,10 +60,10 @@ describe.each(STORES)('L23 finished data on %s', (store) => {
     const { shared, app } = await kept(store, { events: '10m' }, lane({ keep: '10m' }))
     await app.publish(of('shop'))
     await shared.advance(9 * MINUTE)
-    expect(await onRecord(shared.store)).toEqual({ events: ['shop/ping'], runs: ['f'], letters: [] })
+    expect(await onRecord(shared.store)).toEqual({ events: ['shop/ping'], runs: ['f'], deadLetters: [] })
     await app.publish(of('bank'))
     await shared.advance(MINUTE + 30_000)
-    expect(await onRecord(shared.store)).toEqual({ events: ['bank/ping'], runs: ['f'], letters: [] })
+    expect(await onRecord(shared.store)).toEqual({ events: ['bank/ping'], runs: ['f'], deadLetters: [] })
   })
 
   test('L23 `keep` by source, with one age for all others', async () => {
@@ -105,9 +105,9 @@ describe.each(STORES)('L23 finished data on %s', (store) => {
     const { shared, app } = await kept(store, keep, declare)
     await app.publish(of('shop'))
     await shared.advance(29 * MINUTE)
-    expect(await onRecord(shared.store)).toMatchObject({ events: ['shop/ping'], letters: ['u'] })
+    expect(await onRecord(shared.store)).toMatchObject({ events: ['shop/ping'], deadLetters: ['u'] })
     await shared.advance(2 * MINUTE)
-    expect(await onRecord(shared.store)).toMatchObject({ events: [], letters: [] })
+    expect(await onRecord(shared.store)).toMatchObject({ events: [], deadLetters: [] })
     expect((await app.admin.deadLetters.list()).items).toEqual([])
   })
 

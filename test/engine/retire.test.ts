@@ -8,7 +8,7 @@ function flow(name: string): Declare {
 }
 
 async function unroutedOf(app: Sluice): Promise<readonly string[]> {
-  return (await app.admin.deadLetters.list({ kind: 'unrouted' })).items.map((letter) => letter.flow)
+  return (await app.admin.deadLetters.list({ kind: 'unrouted' })).items.map((deadLetter) => deadLetter.flow)
 }
 
 function broken(): never {

@@ -242,7 +242,7 @@ describe.each(STORES)('L18 regressions on %s', (store) => {
 const WEEK = 7 * 86_400_000
 
 async function unroutedOf(app: Sluice): Promise<readonly string[]> {
-  return (await app.admin.deadLetters.list({ kind: 'unrouted' })).items.map((letter) => letter.flow)
+  return (await app.admin.deadLetters.list({ kind: 'unrouted' })).items.map((deadLetter) => deadLetter.flow)
 }
 
 describe.each(STORES)('L18 flows that no longer exist, on %s', (store) => {

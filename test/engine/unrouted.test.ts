@@ -46,9 +46,9 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
       expect(t.runs).toEqual([])
       const { items } = await t.app.admin.deadLetters.list({ kind: 'unrouted' })
       expect(items).toMatchObject([{ kind: 'unrouted', flow: 'f', reason: 'key-failed', events: [published?.id] }])
-      const [letter] = items
-      expect(letter?.kind === 'unrouted' && letter.error).toContain('cannot read it')
-      const shown = await t.app.admin.deadLetters.show(letter?.id ?? '')
+      const [deadLetter] = items
+      expect(deadLetter?.kind === 'unrouted' && deadLetter.error).toContain('cannot read it')
+      const shown = await t.app.admin.deadLetters.show(deadLetter?.id ?? '')
       expect(shown?.contents.map((event) => event.data)).toEqual([{ user: 'u', n: 1 }])
       expect(emittedEvents(t, 'event.unrouted')[0]?.error).toContain('cannot read it')
     },

@@ -210,11 +210,15 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a hand retry runs beside the lane',
     edits: [
-      { file: CLAIM, find: 'if (run !== undefined) {', replace: 'if (run !== undefined && lane.letters === 0) {' },
+      {
+        file: CLAIM,
+        find: 'if (run !== undefined) {',
+        replace: 'if (run !== undefined && lane.queuedDeadLetters === 0) {',
+      },
       {
         file: LANE,
         find: 'if (lane.run !== undefined) return lane.run.until',
-        replace: 'if (lane.run !== undefined && lane.letters === 0) return lane.run.until',
+        replace: 'if (lane.run !== undefined && lane.queuedDeadLetters === 0) return lane.run.until',
       },
     ],
   },

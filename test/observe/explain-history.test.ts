@@ -23,7 +23,7 @@ type Step =
   | { readonly kind: 'turn'; readonly slots: number; readonly failing: number; readonly maxEvents: number }
   | { readonly kind: 'settle'; readonly which: number; readonly outcome: RunOutcome; readonly keep: number }
   | { readonly kind: 'steer'; readonly key: string; readonly act: LaneAction }
-  | { readonly kind: 'letter'; readonly which: number; readonly act: 'retry' | 'drop' | 'unblock' }
+  | { readonly kind: 'dead-letter'; readonly which: number; readonly act: 'retry' | 'drop' | 'unblock' }
 
 const key = fc.constantFrom(...KEYS)
 const short = fc.constantFrom(0, 10, 50, 120)
@@ -65,7 +65,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      kind: fc.constant('letter'),
+      kind: fc.constant('dead-letter'),
       which: fc.nat(3),
       act: fc.constantFrom('retry', 'drop', 'unblock'),
     }),
@@ -104,10 +104,10 @@ class History {
       }
       case 'steer':
         return void (await t.steer(what.key, what.act))
-      case 'letter': {
-        const letters = await t.findAll('dead')
-        const letter = letters[what.which % Math.max(1, letters.length)]
-        return letter && void (await t.steerDeadLetter(letter.id, what.act))
+      case 'dead-letter': {
+        const deadLetters = await t.findAll('dead')
+        const deadLetter = deadLetters[what.which % Math.max(1, deadLetters.length)]
+        return deadLetter && void (await t.steerDeadLetter(deadLetter.id, what.act))
       }
     }
   }
@@ -116,7 +116,7 @@ class History {
 function deadlineOf(lane: Lane): number | undefined {
   const soonest =
     lane.run?.until ??
-    (lane.letters > 0 ? lane.letterDue : lane.blocks > 0 ? NEVER : Math.min(lane.window, lane.replayDue))
+    (lane.queuedDeadLetters > 0 ? lane.deadLetterDue : lane.blocks > 0 ? NEVER : Math.min(lane.window, lane.replayDue))
   const due = Math.max(soonest, lane.hold?.until ?? 0)
   return due === NEVER ? undefined : due
 }
@@ -145,7 +145,7 @@ function check(said: Explanation, lane: Lane | undefined, all: readonly Lane[], 
     position: positionOf(lane, all, now),
     waiting: lane.waiting,
     replays: lane.replays,
-    queued: lane.letters,
+    queued: lane.queuedDeadLetters,
     leftOver: lane.left,
     run: run?.id,
     attempt: run && run.tries + 1,

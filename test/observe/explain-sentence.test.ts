@@ -78,7 +78,7 @@ it('a run that was purged, a replay, and a dead letter that runs', () => {
   expect(buildSentence(factsOf({ ...running, purged: true, kind: 'replay' }))).toBe(
     'Lane "k" of flow "f" is running: replay run "r" began now, is at attempt 1 with 0 events, has lost its events to a purge, and its lease has no end.',
   )
-  expect(buildSentence(factsOf({ ...running, kind: 'letter' }))).toContain('run of dead letter "r" began now')
+  expect(buildSentence(factsOf({ ...running, kind: 'dead-letter' }))).toContain('run of dead letter "r" began now')
 })
 
 it('more dead letters than were counted', () => {

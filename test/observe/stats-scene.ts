@@ -31,7 +31,7 @@ interface Ended {
   readonly tries?: number
   readonly rank?: 0 | 1
   /** Whether the run is a dead letter that is retried. */
-  readonly letter?: boolean
+  readonly deadLetter?: boolean
 }
 
 export interface Scene {
@@ -72,9 +72,9 @@ function counting(clock: VirtualClock, store: Store): Counting {
 }
 
 function factsOf(flow: string, outcome: RunOutcome, ended: Ended & { readonly now: number }): RunFacts {
-  const { source = 'shop', type = 'order.paid', ago = [0], tries = 0, rank = 0, letter = false, now } = ended
+  const { source = 'shop', type = 'order.paid', ago = [0], tries = 0, rank = 0, deadLetter = false, now } = ended
   const events = ago.map((ms, n) => ({ id: `e${n}`, source, type, arrived: now - ms }))
-  return { lease: { lane: 'l', flow, tries, lapses: 0, rank, isDeadLetter: letter, events }, outcome }
+  return { lease: { lane: 'l', flow, tries, lapses: 0, rank, isDeadLetter: deadLetter, events }, outcome }
 }
 
 /** As the engine does. */

@@ -19,7 +19,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     )
     onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))))
     const state = { isOver: false, events: 0 }
-    const letters: string[] = []
+    const deadLetters: string[] = []
 
     /** Each event is in a lane with few events, in one with many, and in its own. */
     async function publisher(store: Store): Promise<void> {
@@ -37,7 +37,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       let held: readonly LeasedRun[] = []
       for (let request = 1; !state.isOver; request++) {
         const settle = held.map((run, n) => settled(run, outcomeOf(n)))
-        letters.push(...held.flatMap(({ runId: run }, n) => (outcomeOf(n).kind === 'dead' ? run : [])))
+        deadLetters.push(...held.flatMap(({ runId: run }, n) => (outcomeOf(n).kind === 'dead' ? run : [])))
         const claim = [createClaimRequest({ maxRuns: 50, maxEvents: 3 })]
         held = (await store.settleAndClaim({ process, request, routes: 1, settle, claim, budget: 64_000_000 })).claimed
       }
@@ -50,7 +50,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
         await store.purge({ what: { kind: 'lanes', ids: [hot] }, n: 200 })
         await store.steer({ what: 'lanes', ids: [hot, ...cold], act: { kind: 'drop' } })
         await store.steer({ what: 'lanes', ids: cold, act: { kind: 'run-now' } })
-        await store.steer({ what: 'dead', ids: letters.splice(0, 20), act: round % 2 === 0 ? 'retry' : 'drop' })
+        await store.steer({ what: 'dead', ids: deadLetters.splice(0, 20), act: round % 2 === 0 ? 'retry' : 'drop' })
         await store.purge({ what: { kind: 'tenant', tenant: `t${round % 3}` }, n: 200 })
       }
     }

@@ -52,8 +52,8 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await client.query(MANY_LETTERS)
     await client.query('vacuum analyze letters')
     const texts = await asked('letters', async () => {
-      const { deadLetters: letters, flows } = await store.stats()
-      expect([letters, flows.map(({ flow }) => flow).toSorted()]).toEqual([LETTERS, ['f0', 'f1']])
+      const { deadLetters, flows } = await store.stats()
+      expect([deadLetters, flows.map(({ flow }) => flow).toSorted()]).toEqual([LETTERS, ['f0', 'f1']])
     })
     expect(texts.size).toBe(2)
     for (const [text, values] of texts) {

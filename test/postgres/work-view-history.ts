@@ -102,11 +102,13 @@ export function stepsOf(random: Random, n: number): readonly ((stage: Stage) => 
 /** The name consists of its events, because each store assigns its own ids. */
 async function actOnDead({ app }: Stage, which: number): Promise<void> {
   const { items } = await app.admin.deadLetters.list()
-  const letters = items.filter(({ flow }) => flow !== 'keyless').toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
-  const letter = letters[Math.floor(which * letters.length)]
-  if (letter !== undefined)
-    await (which < 0.7 ? app.admin.deadLetters.retry(letter.id) : app.admin.deadLetters.drop(letter.id))
+  const deadLetters = items
+    .filter(({ flow }) => flow !== 'keyless')
+    .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+  const deadLetter = deadLetters[Math.floor(which * deadLetters.length)]
+  if (deadLetter !== undefined)
+    await (which < 0.7 ? app.admin.deadLetters.retry(deadLetter.id) : app.admin.deadLetters.drop(deadLetter.id))
 }
 
-const nameOf = (letter: { readonly flow: string; readonly events: readonly string[] }): string =>
-  `${letter.flow} ${letter.events.join(' ')}`
+const nameOf = (deadLetter: { readonly flow: string; readonly events: readonly string[] }): string =>
+  `${deadLetter.flow} ${deadLetter.events.join(' ')}`

@@ -69,9 +69,13 @@ async function asTheAppCounts({ app, ask }: Awaited<ReturnType<typeof atWork>>):
   const lanes = (await app.admin.lanes.list({}, '', 1_000)).items
   const { items } = await app.admin.deadLetters.list({}, '', 1_000)
   const eventsIn = (state: string): number =>
-    items.reduce((sum, letter) => sum + (letter.kind === 'run' && letter.state === state ? letter.events.length : 0), 0)
+    items.reduce(
+      (sum, deadLetter) =>
+        sum + (deadLetter.kind === 'run' && deadLetter.state === state ? deadLetter.events.length : 0),
+      0,
+    )
   const inRuns = (state: string): number =>
-    lanes.reduce((sum, { run }) => sum + (run?.state === state && !run.letter ? run.events : 0), 0)
+    lanes.reduce((sum, { run }) => sum + (run?.state === state && !run.isDeadLetter ? run.events : 0), 0)
   expect(byView['failed'] ?? 0).toBe(inRuns('retrying'))
   const waiting = lanes.reduce((sum, lane) => sum + lane.waiting, 0)
   expect(byView['pending'] ?? 0).toBe(waiting + inRuns('snoozed') + eventsIn('queued'))

@@ -14,7 +14,7 @@ const sql = [
   ...readFileSync(new URL('../../docs/operate/monitor.md', import.meta.url), 'utf8').matchAll(/```sql\n(.*?)```/gs),
 ].map(([, text]) => text ?? '')
 /** The settings with which the document says to read it. */
-const [, failures = '', depth = '', letters = '', latency = ''] = sql.map((text) =>
+const [, failures = '', depth = '', deadLetters = '', latency = ''] = sql.map((text) =>
   text
     .replaceAll(/datetime\('now', '-(\d+ \w+)'\)/g, (_, age: string) => `NOW() - INTERVAL '${age}'`)
     .replace('sluice.work', 'work'),
@@ -73,13 +73,13 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
         { status: 'failed', count: '1', oldest_event: oldest },
         { status: 'pending', count: '3', oldest_event: oldest },
       ])
-      expect(await ask(letters)).toMatchObject([{ source: 'garmin', event_type: 'dead', dead_letter_count: '2' }])
+      expect(await ask(deadLetters)).toMatchObject([{ source: 'garmin', event_type: 'dead', dead_letter_count: '2' }])
     })
 
     it('events from more than a day ago are not counted', async () => {
       const { ask } = await known(url, Date.now() - 25 * HOUR)
       expect([await ask(latency), await ask(failures)]).toEqual([[], []])
-      expect(await ask(letters)).toHaveLength(1)
+      expect(await ask(deadLetters)).toHaveLength(1)
     })
   })
 
@@ -97,7 +97,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
         from generate_series(60001, 80000) n;
       insert into lanes (id, row, flow, key, tenant, grp, tail, waiting, bytes, ticket, line, ring_ticket, rev, rest)
         values ('deep', 1, 'f', 'k', '', '', 20000, 19000, 0, 1, 0, 1, 1,
-          '{"run":{"state":"running","rank":0,"upto":1000,"letter":false,"tries":0,"until":1}}');
+          '{"run":{"state":"running","rank":0,"upto":1000,"isDeadLetter":false,"tries":0,"until":1}}');
       insert into places select 1, 0, n, 80000 + n, 500, 0 from generate_series(1, 20000) n`)
     const counts = `select status, count(*)::int as n from work where received_at > now() - interval '24 hours' group by status order by 1`
     const lookup = `select status from work where event = 'e500'`

@@ -7,20 +7,28 @@ import { parseRareFields, serializeRareFields } from '../../src/store/sql/lane-c
 const LANE = createLane({ id: 'l', flow: 'f', key: 'k', group: '', tenant: '' })
 const FRESH: RunState =
   JSON.parse(`{ "id": "r", "parent": "", "state": "running", "token": 7, "until": 9, "rank": 0, "upto": 3,
-  "letter": false, "replay": "", "events": 2, "bytes": 5, "cap": 11, "started": 4, "tries": 0, "lapses": 0, "failed": false, "first": true,
+  "isDeadLetter": false, "replay": "", "events": 2, "bytes": 5, "cap": 11, "started": 4, "tries": 0, "lapses": 0, "failed": false, "first": true,
   "cancel": false, "full": false, "committed": false, "purged": false, "failingSince": 0, "snoozedSince": 0, "state64": "", "attempts": [] }`) as RunState
 const WORN: RunState =
   JSON.parse(`{ "id": "r", "parent": "p", "state": "retrying", "token": 7, "until": 9, "rank": 1, "upto": 3,
-  "letter": true, "replay": "again", "events": 2, "bytes": 5, "cap": 11, "started": 4, "tries": 2, "lapses": 3, "failed": true, "first": false,
+  "isDeadLetter": true, "replay": "again", "events": 2, "bytes": 5, "cap": 11, "started": 4, "tries": 2, "lapses": 3, "failed": true, "first": false,
   "cancel": true, "full": true, "committed": true, "purged": true, "failingSince": 6, "snoozedSince": 8, "state64": "c3RhdGU=", "attempts": [{ "error": "no" }] }`) as RunState
-const NOTHING = { left: false, replays: 0, replayDue: NEVER, passed: 0, letters: 0, letterDue: NEVER, blocks: 0 }
+const NOTHING = {
+  left: false,
+  replays: 0,
+  replayDue: NEVER,
+  passed: 0,
+  queuedDeadLetters: 0,
+  deadLetterDue: NEVER,
+  blocks: 0,
+}
 const SOME = {
   left: true,
   replays: 1,
   replayDue: 2,
   passed: 3,
-  letters: 4,
-  letterDue: 5,
+  queuedDeadLetters: 4,
+  deadLetterDue: 5,
   blocks: 6,
   ended: 7,
   keepUntil: 8,
@@ -45,7 +53,7 @@ test('a row that omits nothing is read as it is', () => {
 })
 
 test('omitted fields have the same meaning as always', () => {
-  const least = `{"run":{"id":"r","state":"running","token":7,"until":9,"rank":0,"upto":3,"letter":false,"events":2,"bytes":5,"cap":11,"started":4,"tries":0}}`
+  const least = `{"run":{"id":"r","state":"running","token":7,"until":9,"rank":0,"upto":3,"isDeadLetter":false,"events":2,"bytes":5,"cap":11,"started":4,"tries":0}}`
   expect(parseRareFields(least)).toEqual({ ...NOTHING, ended: 0, keepUntil: 0, hold: undefined, run: FRESH })
   expect(serializeRareFields({ ...LANE, run: FRESH })).toBe(least)
 })

@@ -42,7 +42,7 @@ export interface Letter {
 /** What the books know about the run in the lane. */
 export interface RunNotes {
   readonly id: string
-  readonly letter: Letter | undefined
+  readonly deadLetter: Letter | undefined
   readonly rank: Rank
   readonly rows: readonly PlacementToTake[]
   readonly leftOver: boolean
@@ -67,7 +67,7 @@ export class LaneDriver implements TransitionContext {
   readonly draw = counter()
   live: PlacementToTake[] = []
   replays: PlacementToTake[] = []
-  letters: Letter[] = []
+  deadLetters: Letter[] = []
   run: RunNotes | undefined
   placed = 0
   ended = 0
@@ -91,15 +91,15 @@ export class LaneDriver implements TransitionContext {
     const turn = { now: this.now, draw: this.draw, token: this.draw(), caps }
     const until = Math.ceil(this.now + caps.lease)
     if (next.kind === 'take') this.#take(next.rank, caps, until, turn.token)
-    else if (next.kind === 'letter') {
-      const letter = this.letters.find(({ state }) => state === 'queued')
-      if (letter === undefined) throw new Error('No dead letter is queued.')
-      letter.state = 'running'
-      const rows = letter.rows
+    else if (next.kind === 'dead-letter') {
+      const deadLetter = this.deadLetters.find(({ state }) => state === 'queued')
+      if (deadLetter === undefined) throw new Error('No dead letter is queued.')
+      deadLetter.state = 'running'
+      const rows = deadLetter.rows
       const bytes = sizeOf(rows)
-      const queued = { id: letter.id, parent: '', replay: '', events: rows.length, bytes }
+      const queued = { id: deadLetter.id, parent: '', replay: '', events: rows.length, bytes }
       this.lane = beginDeadLetterRun(this.lane, queued, turn)
-      this.run = { ...fresh(letter.id, until), letter, rank: 0, rows, leftOver: false }
+      this.run = { ...fresh(deadLetter.id, until), deadLetter, rank: 0, rows, leftOver: false }
     } else if (this.run !== undefined) {
       if (this.run.running) [this.run.lapses, this.run.frozen] = [this.run.lapses + 1, true]
       if (next.kind === 'crashed') {
@@ -120,7 +120,7 @@ export class LaneDriver implements TransitionContext {
     const id = `r${++this.#runs}`
     const context = { now: this.now, draw: this.draw, token, caps }
     this.lane = beginRun(this.lane, id, { rank, replay: '', rows, superseded }, context)
-    this.run = { ...fresh(id, until), letter: undefined, rank, rows, leftOver: rank === 0 && rest.length > 0 }
+    this.run = { ...fresh(id, until), deadLetter: undefined, rank, rows, leftOver: rank === 0 && rest.length > 0 }
     this.ended += superseded.length
     if (rank === 0) this.live = rest
     else this.replays = rest
@@ -159,15 +159,15 @@ export class LaneDriver implements TransitionContext {
     let blocks = lane.blocks
     if (how === 'gone') {
       this.ended += notes.rows.length
-      this.letters = this.letters.filter((letter) => letter !== notes.letter)
-      if (notes.letter?.blocks === true) blocks--
+      this.deadLetters = this.deadLetters.filter((deadLetter) => deadLetter !== notes.deadLetter)
+      if (notes.deadLetter?.blocks === true) blocks--
     } else {
       const block = typeof how === 'object' && how.block
-      const letter: Letter = notes.letter ?? { id: notes.id, rows: notes.rows, blocks: false, state: 'dead' }
-      if (block && !letter.blocks) blocks++
-      letter.blocks ||= block
-      letter.state = 'dead'
-      if (notes.letter === undefined) this.letters.push(letter)
+      const deadLetter: Letter = notes.deadLetter ?? { id: notes.id, rows: notes.rows, blocks: false, state: 'dead' }
+      if (block && !deadLetter.blocks) blocks++
+      deadLetter.blocks ||= block
+      deadLetter.state = 'dead'
+      if (notes.deadLetter === undefined) this.deadLetters.push(deadLetter)
     }
     this.lane = endRun({ ...lane, blocks }, end, this)
   }
@@ -181,22 +181,26 @@ export class LaneDriver implements TransitionContext {
   }
 
   /** An operator's action on the first dead letter that allows it. */
-  letter(act: 'retry' | 'drop' | 'unblock'): void {
-    const wanted = (letter: Letter): boolean =>
-      act === 'unblock' ? letter.blocks : act === 'retry' ? letter.state === 'dead' : letter.state !== 'running'
-    const letter = this.letters.find(wanted)
-    if (letter === undefined) return
+  deadLetter(act: 'retry' | 'drop' | 'unblock'): void {
+    const wanted = (deadLetter: Letter): boolean =>
+      act === 'unblock'
+        ? deadLetter.blocks
+        : act === 'retry'
+          ? deadLetter.state === 'dead'
+          : deadLetter.state !== 'running'
+    const deadLetter = this.deadLetters.find(wanted)
+    if (deadLetter === undefined) return
     if (act === 'retry') {
       this.lane = queueDeadLetter(this.lane, this)
-      letter.state = 'queued'
+      deadLetter.state = 'queued'
       return
     }
-    if (letter.blocks) this.lane = unblockLane(this.lane, this)
-    letter.blocks = false
+    if (deadLetter.blocks) this.lane = unblockLane(this.lane, this)
+    deadLetter.blocks = false
     if (act === 'unblock') return
-    if (letter.state === 'queued') this.lane = unqueueDeadLetter(this.lane, this)
-    this.letters = this.letters.filter((one) => one !== letter)
-    this.ended += letter.rows.length
+    if (deadLetter.state === 'queued') this.lane = unqueueDeadLetter(this.lane, this)
+    this.deadLetters = this.deadLetters.filter((one) => one !== deadLetter)
+    this.ended += deadLetter.rows.length
   }
 
   /** Drops all waiting events. */
@@ -208,7 +212,7 @@ export class LaneDriver implements TransitionContext {
   }
 }
 
-function fresh(id: string, until: Millis): Omit<RunNotes, 'letter' | 'rank' | 'rows' | 'leftOver'> {
+function fresh(id: string, until: Millis): Omit<RunNotes, 'deadLetter' | 'rank' | 'rows' | 'leftOver'> {
   return { id, until, running: true, lapses: 0, tries: 0, failed: false, frozen: false }
 }
 

@@ -29,7 +29,7 @@ describe('L12 crash', () => {
         expect(lines).toEqual([failures > 0 ? FAILING : HEALTHY, SUSPECT, SUSPECT])
         driver.wait(LEASE)
         expect(driver.claim(ALL)).toBe('crashed')
-        expect([driver.lane.run, driver.lane.due, driver.letters.length]).toEqual([undefined, NEVER, 1])
+        expect([driver.lane.run, driver.lane.due, driver.deadLetters.length]).toEqual([undefined, NEVER, 1])
       }),
     )
   })
@@ -75,9 +75,9 @@ describe('L9 dead letters', () => {
         driver.settle({ kind: 'dead', block }, WINDOW)
         driver.place(PLAIN)
         expect(driver.lane.due).toBe(block ? NEVER : driver.now)
-        driver.letter('retry')
-        expect(driver.claim(ALL)).toBe('letter')
-        expect(driver.lane.run).toMatchObject({ id: 'r1', events, tries: 0, lapses: 0, letter: true })
+        driver.deadLetter('retry')
+        expect(driver.claim(ALL)).toBe('dead-letter')
+        expect(driver.lane.run).toMatchObject({ id: 'r1', events, tries: 0, lapses: 0, isDeadLetter: true })
         // A run of a dead letter is never cancelled.
         driver.place({ ...PLAIN, cancel: true })
         expect(driver.lane.run?.cancel).toBe(false)

@@ -44,7 +44,7 @@ describe('L6 events during a run', () => {
           driver.place(PLAIN)
           driver.claim(ALL)
           driver.settle({ kind: 'dead', block: false }, WINDOW)
-          driver.letter('retry')
+          driver.deadLetter('retry')
         }
         driver.claim(ALL)
         driver.place({ ...PLAIN, quiet, max: 1_000 })

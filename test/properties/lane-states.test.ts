@@ -34,8 +34,8 @@ function isCancelled(what: Step, before: Lane): boolean {
   return what.ending.kind === 'cancelled' || (what.ending.kind === 'obey' && before.run.cancel)
 }
 
-const queued = (driver: LaneDriver): number => driver.letters.filter(({ state }) => state === 'queued').length
-const blocking = (driver: LaneDriver): number => driver.letters.filter(({ blocks }) => blocks).length
+const queued = (driver: LaneDriver): number => driver.deadLetters.filter(({ state }) => state === 'queued').length
+const blocking = (driver: LaneDriver): number => driver.deadLetters.filter(({ blocks }) => blocks).length
 
 describe('a lane in any history', () => {
   it('L2 counts waiting, running, blocking and queued events, and never below zero', () => {
@@ -46,7 +46,7 @@ describe('a lane in any history', () => {
         sizeOf(driver.live),
         driver.replays.length,
       ])
-      expect([lane.letters, lane.blocks]).toEqual([queued(driver), blocking(driver)])
+      expect([lane.queuedDeadLetters, lane.blocks]).toEqual([queued(driver), blocking(driver)])
       expect([lane.run?.id, lane.run?.events, lane.run?.bytes]).toEqual(
         run === undefined ? [undefined, undefined, undefined] : [run.id, run.rows.length, sizeOf(run.rows)],
       )
@@ -55,11 +55,11 @@ describe('a lane in any history', () => {
 
   it('L2 no event is lost or doubled: it waits, runs, is dead or has ended', () => {
     always((driver) => {
-      const dead = driver.letters.reduce((sum, letter) => sum + letter.rows.length, 0)
-      const running = driver.run === undefined || driver.run.letter !== undefined ? 0 : driver.run.rows.length
+      const dead = driver.deadLetters.reduce((sum, deadLetter) => sum + deadLetter.rows.length, 0)
+      const running = driver.run === undefined || driver.run.deadLetter !== undefined ? 0 : driver.run.rows.length
       expect(driver.live.length + driver.replays.length + running + dead + driver.ended).toBe(driver.placed)
       const order = [
-        ...(driver.run?.letter === undefined && driver.run?.rank === 0 ? driver.run.rows : []),
+        ...(driver.run?.deadLetter === undefined && driver.run?.rank === 0 ? driver.run.rows : []),
         ...driver.live,
       ]
       expect(order).toEqual(order.toSorted((one, other) => one.pos - other.pos))
@@ -128,19 +128,19 @@ describe('a lane in any history', () => {
       const [was, is] = [before.run, driver.lane.run]
       if (was === undefined || notes === undefined) return
       if (is?.id === was.id) {
-        const fixed = ({ events, bytes, upto, rank, cap, started, letter }: typeof was): unknown[] => [
+        const fixed = ({
           events,
           bytes,
           upto,
           rank,
           cap,
           started,
-          letter,
-        ]
+          isDeadLetter: deadLetter,
+        }: typeof was): unknown[] => [events, bytes, upto, rank, cap, started, deadLetter]
         expect(fixed(is)).toEqual(fixed(was))
         expect(is.first).toBe(!(driver.run?.frozen ?? false))
         if (driver.run?.frozen === true) expect(is.cancel).toBe(false)
-      } else if (notes.frozen || notes.letter !== undefined) {
+      } else if (notes.frozen || notes.deadLetter !== undefined) {
         const over = what.kind === 'claim' || (what.kind === 'settle' && what.ending.kind !== 'cancelled')
         expect(over).toBe(true)
       }
@@ -163,7 +163,10 @@ describe('a lane in any history', () => {
       const { lane, now } = driver
       if (isCancelled(what, before)) return
       const requeue =
-        what.kind === 'settle' && what.end.whileRunning === 'requeue' && notes.rank === 0 && notes.letter === undefined
+        what.kind === 'settle' &&
+        what.end.whileRunning === 'requeue' &&
+        notes.rank === 0 &&
+        notes.deadLetter === undefined
       // Remaining events may have been dropped meanwhile; the lane may know, and new events then keep their window.
       if (before.left || requeue) expect(lane.window).toBe(now)
       else expect(lane.window).toBe(Math.max(before.window, now))
@@ -179,14 +182,14 @@ describe('a lane in any history', () => {
         const driver = new LaneDriver()
         for (const what of steps) perform(driver, what)
         driver.steer({ kind: 'unhold' })
-        while (blocking(driver) > 0) driver.letter('unblock')
+        while (blocking(driver) > 0) driver.deadLetter('unblock')
         for (let turns = 0; driver.lane.due !== NEVER && turns < 200; turns++) {
           waitUntilDue(driver)
           driver.claim(all)
           driver.settle({ kind: 'done' }, { whileRunning: 'window', keep: 0 })
         }
         expect(isEmptyLane(driver.lane, Math.max(driver.now, driver.lane.keepUntil))).toBe(true)
-        const dead = driver.letters.reduce((sum, letter) => sum + letter.rows.length, 0)
+        const dead = driver.deadLetters.reduce((sum, deadLetter) => sum + deadLetter.rows.length, 0)
         expect(driver.ended + dead).toBe(driver.placed)
       }),
       { numRuns: 300 },
@@ -198,7 +201,7 @@ describe('a lane in any history', () => {
     always((driver, { lane: before, notes }, what) => {
       if (driver.lane.line === SUSPECT) seen.add('suspect')
       if (driver.lane.line === FAILING) seen.add('failing')
-      if (driver.run?.letter !== undefined) seen.add('letter runs')
+      if (driver.run?.deadLetter !== undefined) seen.add('dead letter runs')
       if (driver.run?.rank === 1) seen.add('replay runs')
       if (driver.lane.run?.cancel === true) seen.add('asked to cancel')
       if (before.left && driver.run === undefined && notes !== undefined) seen.add('left over')
@@ -210,7 +213,7 @@ describe('a lane in any history', () => {
     const corners = [
       'suspect',
       'failing',
-      'letter runs',
+      'dead letter runs',
       'replay runs',
       'asked to cancel',
       'left over',

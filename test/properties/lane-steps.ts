@@ -17,7 +17,7 @@ export type Step =
   | { readonly kind: 'claim'; readonly caps: ClaimCaps; readonly early: boolean }
   | { readonly kind: 'settle'; readonly ending: Ending; readonly end: RunEndOptions }
   | { readonly kind: 'steer'; readonly act: SteerAction | { readonly kind: 'hold-for'; readonly ms: number } }
-  | { readonly kind: 'letter'; readonly act: 'retry' | 'drop' | 'unblock' }
+  | { readonly kind: 'dead-letter'; readonly act: 'retry' | 'drop' | 'unblock' }
 
 const placement: fc.Arbitrary<PlacementParameters> = fc.record({
   quiet: short,
@@ -54,7 +54,7 @@ const person: fc.Arbitrary<Step> = fc.oneof(
       fc.record({ kind: fc.constant('hold-for'), ms: short }),
     ),
   }),
-  fc.record({ kind: fc.constant('letter'), act: fc.constantFrom('retry', 'retry', 'drop', 'unblock') }),
+  fc.record({ kind: fc.constant('dead-letter'), act: fc.constantFrom('retry', 'retry', 'drop', 'unblock') }),
 )
 export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 14, arbitrary: fc.record({ kind: fc.constant('place'), placement }) },
@@ -88,8 +88,8 @@ export function perform(driver: LaneDriver, what: Step): void {
           ? { kind: 'hold', hold: { reason: 'r', by: 'b', until: driver.now + what.act.ms } }
           : what.act,
       )
-    case 'letter':
-      return driver.letter(what.act)
+    case 'dead-letter':
+      return driver.deadLetter(what.act)
     case 'drop':
       return driver.drop()
   }

@@ -95,7 +95,7 @@ class Walk {
     return settled[0] === 'ok'
   }
 
-  async letter(act: 'retry' | 'drop', at: number): Promise<boolean> {
+  async deadLetter(act: 'retry' | 'drop', at: number): Promise<boolean> {
     const { items } = await this.store.find({ kind: 'dead', filter: {}, cursor: '', n: 10 })
     const open = items.filter((one) => (act === 'retry' ? one.state === 'dead' : one.state !== 'running'))
     const wanted = open[at % open.length]
@@ -132,13 +132,13 @@ const ACTS: Readonly<Record<string, Act>> = {
     }
   },
   // One dead letter, then one that blocks, then a retry of the first: also too rare.
-  letters: async (walk, chance) => {
+  deadLetters: async (walk, chance) => {
     for (const block of [false, true]) {
       await walk.step('place', async () => void (await walk.append(0, false)))
       await walk.claim(false)
       await walk.step('dead', () => walk.settle({ kind: 'dead', reason: 'test', block }, 'window'))
     }
-    await walk.step('retry-letter', () => walk.letter('retry', chance))
+    await walk.step('retry-dead-letter', () => walk.deadLetter('retry', chance))
     await walk.claim(false)
   },
   done: (walk, chance) => walk.step('done', () => walk.settle({ kind: 'done' }, pick(['window', 'requeue'], chance))),
@@ -151,11 +151,11 @@ const ACTS: Readonly<Record<string, Act>> = {
   hold: (walk, chance) =>
     walk.step('hold', () => walk.steer({ kind: 'hold', reason: 'r', by: 'b', for: pick([40, 100, Infinity], chance) })),
   unhold: (walk) => walk.step('unhold', () => walk.steer({ kind: 'unhold' })),
-  retryLetter: (walk, chance) => walk.step('retry-letter', () => walk.letter('retry', chance)),
-  dropLetter: (walk, chance) => walk.step('drop-letter', () => walk.letter('drop', chance)),
+  retryDeadLetter: (walk, chance) => walk.step('retry-dead-letter', () => walk.deadLetter('retry', chance)),
+  dropDeadLetter: (walk, chance) => walk.step('drop-dead-letter', () => walk.deadLetter('drop', chance)),
 }
 
-const OFTEN = ['place', 'place', 'claim', 'claim', 'claim', 'time', 'time', 'dead', 'retryLetter', 'unhold']
+const OFTEN = ['place', 'place', 'claim', 'claim', 'claim', 'time', 'time', 'dead', 'retryDeadLetter', 'unhold']
 const step = fc.record({ act: fc.constantFrom(...Object.keys(ACTS), ...OFTEN), chance: fc.nat(59) })
 
 describe('the table of lane states', () => {

@@ -100,9 +100,9 @@ describe('the error of a handler', () => {
     app.onAny((name) => (name === 'run.dead' || name === 'run.partial' ? over.resolve() : undefined))
     await received(app)
     await over.promise
-    const [letter] = (await app.admin.deadLetters.list()).items
-    expect(letter?.reason).toContain(WORDS)
-    expect(letter?.kind === 'run' ? letter.attempts[0]?.error : '').toContain(WORDS)
+    const [deadLetter] = (await app.admin.deadLetters.list()).items
+    expect(deadLetter?.reason).toContain(WORDS)
+    expect(deadLetter?.kind === 'run' ? deadLetter.attempts[0]?.error : '').toContain(WORDS)
     const [record] = (await app.admin.runs.list({ flow: 'f' })).items
     expect(record?.reason).toContain(WORDS)
     expect((await bytes(app)).includes(WORDS)).toBe(false)
@@ -141,8 +141,8 @@ describe('the error of a handler', () => {
     await dead
     const without = new Sluice({ store, encryptionKey: randomBytes(32).toString('base64'), log: false })
     onTestFinished(() => without.stop())
-    const [letter] = (await without.admin.deadLetters.list()).items
-    expect(letter?.reason).toBe('The text is encrypted, and this process has no key that decrypts it.')
+    const [deadLetter] = (await without.admin.deadLetters.list()).items
+    expect(deadLetter?.reason).toBe('The text is encrypted, and this process has no key that decrypts it.')
   })
 })
 

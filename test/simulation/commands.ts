@@ -63,7 +63,7 @@ export type Command =
   | { readonly kind: 'crash'; readonly who: number }
   /** A lane that exists; the last number means a lane that never had an event. */
   | { readonly kind: 'steer-lane'; readonly lane: number; readonly act: LaneAct; readonly for: number }
-  | { readonly kind: 'steer-dead'; readonly letter: number; readonly act: 'retry' | 'drop' | 'unblock' }
+  | { readonly kind: 'steer-dead'; readonly deadLetter: number; readonly act: 'retry' | 'drop' | 'unblock' }
   | { readonly kind: 'steer-unrouted'; readonly entry: number; readonly act: 'retry' | 'drop' }
   | { readonly kind: 'steer-flow'; readonly flow: number; readonly pause: boolean }
   | {
@@ -172,7 +172,7 @@ const steerLane = (acts: readonly LaneAct[]): fc.Arbitrary<Command> =>
   })
 const steerDead = fc.record({
   ...of('steer-dead'),
-  letter: small,
+  deadLetter: small,
   act: fc.constantFrom('retry' as const, 'retry' as const, 'drop' as const, 'unblock' as const),
 })
 const replay = fc.record({ ...of('replay'), event: small, replay: fc.nat({ max: 3 }), n: fc.nat({ max: 2 }) })

@@ -4,7 +4,7 @@ import { LEASE, laneName } from './settings.ts'
 import { demand } from './violation.ts'
 import type { Issued, World } from './world.ts'
 import { placeUnrouted, unroutedStep } from './steps/maintenance.ts'
-import { issueSteer, learnLetters, lettersOf } from './steps/operators.ts'
+import { issueSteer, learnDeadLetters, deadLettersOf } from './steps/operators.ts'
 import { work } from './steps/settle-and-claim.ts'
 
 async function take(issued: Issued | undefined): Promise<void> {
@@ -51,21 +51,23 @@ async function drainUnrouted(world: World): Promise<void> {
 
 /** Retries blocking dead letters by hand, and ends infinite windows by hand. */
 async function release(world: World): Promise<void> {
-  await learnLetters(world)
-  const blocking = lettersOf(world).flatMap((letter) =>
-    letter.blocks && letter.state === 'dead' ? (letter.id ?? []) : [],
+  await learnDeadLetters(world)
+  const blocking = deadLettersOf(world).flatMap((deadLetter) =>
+    deadLetter.blocks && deadLetter.state === 'dead' ? (deadLetter.id ?? []) : [],
   )
   if (blocking.length > 0) await take(issueSteer(world, { what: 'dead', ids: blocking, act: 'retry' }))
   const endless = [...world.model.lanes.values()].filter(
     (lane) => lane.run === undefined && lane.waiting.length > 0 && lane.deadline === Number.MAX_SAFE_INTEGER,
   )
-  const ids = endless.filter((lane) => lane.letters.every((letter) => !letter.blocks)).map((lane) => lane.id)
+  const ids = endless
+    .filter((lane) => lane.deadLetters.every((deadLetter) => !deadLetter.blocks))
+    .map((lane) => lane.id)
   if (ids.length > 0) await take(issueSteer(world, { what: 'lanes', ids, act: { kind: 'run-now' } }))
 }
 
 function pendingLanes(world: World): readonly string[] {
   const lanes = [...world.model.lanes.values()].filter(
-    (lane) => lane.waiting.length > 0 || lane.run !== undefined || lane.letters.some((one) => one.state !== 'dead'),
+    (lane) => lane.waiting.length > 0 || lane.run !== undefined || lane.deadLetters.some((one) => one.state !== 'dead'),
   )
   return lanes.map((lane) => laneName(lane.id))
 }
@@ -83,10 +85,10 @@ function checkAllEnded(world: World): void {
   for (const lane of world.ledger.lanes.values()) {
     const { run } = lane
     demand(run === undefined || run.purged, `I1: ${laneName(lane.id)} still has a run`)
-    const backInALetter = run !== undefined && run.letter ? run.innocent : []
+    const backInADeadLetter = run !== undefined && run.deadLetter ? run.innocent : []
     const lost = lane.placements
       .filter((one) => one.state === 'waiting' || one.state === 'in a run')
-      .filter((one) => !backInALetter.includes(one))
+      .filter((one) => !backInADeadLetter.includes(one))
     demand(lost.length === 0, `I1: ${lost.map((one) => one.event).join(', ')} lost in ${laneName(lane.id)}`)
   }
   demand(world.ledger.marked.size === 0, `I1: ${[...world.ledger.marked.keys()].join(', ')} was never placed`)

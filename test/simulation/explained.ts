@@ -79,7 +79,7 @@ function modelFacts(model: Model, lane: ModelLane, now: Millis): Facts {
     deadline,
     waiting: liveSpots(lane).length,
     replays: replaySpots(lane).length,
-    queued: lane.letters.filter((letter) => letter.state === 'queued').length,
+    queued: lane.deadLetters.filter((deadLetter) => deadLetter.state === 'queued').length,
     line: isReady ? lineOf(lane, now) : undefined,
     position: isReady ? positionOf(model, lane, now) : undefined,
     ...runFacts(run, now),
@@ -99,7 +99,7 @@ function runFacts(run: ModelRun | undefined, now: Millis): Facts {
     purged: run.purged,
     events: run.purged ? undefined : run.spots.length,
     snoozedSince: run.snoozedSince === 0 ? undefined : run.snoozedSince,
-    kind: run.letter !== undefined ? 'letter' : run.rank === 1 ? 'replay' : 'live',
+    kind: run.deadLetter !== undefined ? 'dead-letter' : run.rank === 1 ? 'replay' : 'live',
   }
 }
 
@@ -126,8 +126,8 @@ function withoutHold(lane: ModelLane, now: Millis): string {
   if (lane.deadline <= now) return 'ready'
   if (lane.deadline < NEVER) return 'waiting'
   // Only an infinite hold keeps a queued dead letter from running: it runs even in a blocked lane (L9).
-  if (lane.letters.some((letter) => letter.state === 'queued')) return 'ready'
-  return lane.letters.some((letter) => letter.blocks) ? 'blocked' : 'idle'
+  if (lane.deadLetters.some((deadLetter) => deadLetter.state === 'queued')) return 'ready'
+  return lane.deadLetters.some((deadLetter) => deadLetter.blocks) ? 'blocked' : 'idle'
 }
 
 function positionOf(model: Model, lane: ModelLane, now: Millis): number {

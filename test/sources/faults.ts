@@ -103,8 +103,8 @@ function bodiesChanged(request: ReceivedRequest): readonly ReceivedRequest[] {
 
 function headerChanged(request: ReceivedRequest, name: string): readonly ReceivedRequest[] {
   const value = request.headers[name] ?? ''
-  return Array.from(value, (letter, at) => {
-    const other = String.fromCharCode(letter.charCodeAt(0) ^ 1)
+  return Array.from(value, (deadLetter, at) => {
+    const other = String.fromCharCode(deadLetter.charCodeAt(0) ^ 1)
     return withHeader(request, name, value.slice(0, at) + other + value.slice(at + 1))
   })
 }

@@ -68,14 +68,14 @@ function onBody(apply: (text: string) => string): Change {
 }
 
 function textChange(at: fc.Arbitrary<number>): fc.Arbitrary<(text: string) => string> {
-  const letter = fc.nat(255).map((code) => String.fromCharCode(code))
+  const deadLetter = fc.nat(255).map((code) => String.fromCharCode(code))
   return fc.oneof(
-    fc.tuple(at, letter).map(
+    fc.tuple(at, deadLetter).map(
       ([n, one]) =>
         (text: string) =>
           text.slice(0, n) + one + text.slice(n + 1),
     ),
-    fc.tuple(at, letter).map(
+    fc.tuple(at, deadLetter).map(
       ([n, one]) =>
         (text: string) =>
           text.slice(0, n) + one + text.slice(n),

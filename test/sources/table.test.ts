@@ -18,7 +18,9 @@ const cases: readonly SourceCase[] = (
 ).flatMap((file) => file.cases)
 
 test('every source has a case and a page', () => {
-  const names = Object.keys(sources).map((name) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`))
+  const names = Object.keys(sources).map((name) =>
+    name.replaceAll(/[A-Z]/g, (deadLetter) => `-${deadLetter.toLowerCase()}`),
+  )
   expect(names.length).toBeGreaterThan(15)
   expect(names.filter((name) => !files.includes(`${name}.ts`))).toEqual([])
   const pages = readdirSync(new URL('../../docs/sources/', import.meta.url))

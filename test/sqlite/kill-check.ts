@@ -23,7 +23,7 @@ export class Checker {
       if (Buffer.compare(body, bodyOf(id)) !== 0) this.#complaints.add('wrong', `the body of ${id} is another one`)
     }
     for (const ended of this.#ledger.newEnds) this.#checkEnd(look, ended)
-    this.#checkLetters(look)
+    this.#checkDeadLetters(look)
     this.#checkLanes(look.lanes())
     this.#ledger.newEvents = []
     this.#ledger.newEnds = []
@@ -66,17 +66,17 @@ export class Checker {
       : this.#complaints.add('wrong', `the record of ${run} says ${record.kind} of ${record.events.join()}`)
   }
 
-  #checkLetters(look: Look): void {
+  #checkDeadLetters(look: Look): void {
     const seen = new Set<string>()
-    for (const letter of look.letters()) {
-      for (const event of letter.events) {
-        const at = place(event, letter.lane)
+    for (const deadLetter of look.deadLetters()) {
+      for (const event of deadLetter.events) {
+        const at = place(event, deadLetter.lane)
         if (seen.has(at)) this.#complaints.add('wrong', `${at} is in two dead letters`)
         seen.add(at)
         // A call without a reply may have found the fourth lapse.
-        if (letter.reason === 'crashed' && this.#ledger.open.delete(at)) this.#ledger.dead.add(at)
+        if (deadLetter.reason === 'crashed' && this.#ledger.open.delete(at)) this.#ledger.dead.add(at)
         else if (!this.#ledger.dead.has(at))
-          this.#complaints.add('wrong', `${at} is in a dead letter (${letter.reason})`)
+          this.#complaints.add('wrong', `${at} is in a dead letter (${deadLetter.reason})`)
       }
     }
     this.#complaints.missing(this.#ledger.dead, seen, 'in its dead letter')

@@ -16,7 +16,7 @@ interface RecordSeen {
   readonly events: readonly string[]
 }
 
-interface LetterSeen extends RecordSeen {
+interface DeadLetterSeen extends RecordSeen {
   readonly id: string
   readonly reason: string
 }
@@ -75,7 +75,7 @@ export class Look {
     return Map.groupBy(entries.map(pushedIn), (entry) => entry.row)
   }
 
-  letters(): readonly LetterSeen[] {
+  deadLetters(): readonly DeadLetterSeen[] {
     return this.#all('select id, reason, lane, places from letters').map(([id, reason, lane, places]) => ({
       id: String(id),
       kind: 'dead',

@@ -10,7 +10,7 @@ const ONE_AT_A_TIME = createClaimRequest({ flow: 'f', maxRuns: 1, maxEvents: 1 }
 const POLICY = { events: { '': 0 }, runs: {}, deadLetters: Infinity, bytes: Infinity, lanesPerTenant: {} }
 
 /** The number of events, each of which dies alone, in one lane. */
-async function letters(store: Store): Promise<void> {
+async function deadLetters(store: Store): Promise<void> {
   const place = { flow: 'f', key: 'k', quiet: 0, max: 0 }
   await send(store, ...Array.from({ length: LETTERS }, (_, n) => event(`e${n}`, place)))
   let settle: readonly Settlement[] = []
@@ -24,7 +24,7 @@ async function letters(store: Store): Promise<void> {
 
 it('the dead letters of a lane are read once for all its events, which stay', async () => {
   const store = await open(freshFile())
-  await letters(store)
+  await deadLetters(store)
   expect((await store.stats()).deadLetters).toBe(LETTERS)
   const all = vi.spyOn(StatementSync.prototype, 'all')
   const { counts: did } = await store.maintain({ policy: POLICY, budget: 0 })

@@ -23,9 +23,9 @@ async function plans(table: string, call: (store: Store) => Promise<unknown>): P
 }
 
 it('the stats of the store use indexes', async () => {
-  const letters = await plans('letters', (store) => store.stats())
-  expect(letters).toHaveLength(2)
-  for (const step of letters) expect(step).toContain('COVERING INDEX')
+  const deadLetters = await plans('letters', (store) => store.stats())
+  expect(deadLetters).toHaveLength(2)
+  for (const step of deadLetters) expect(step).toContain('COVERING INDEX')
   const marks = await plans('marks', async (store) => {
     await send(store, event('e', { unrouted: [createUnrouted('unknown-flow', 'gone')] }))
     await store.stats()

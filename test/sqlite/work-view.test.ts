@@ -296,7 +296,7 @@ async function known(now: number): Promise<Scene> {
 }
 
 describe('the queries of docs/operate/monitor.md', () => {
-  const [latency = '', failures = '', depth = '', letters = ''] = [
+  const [latency = '', failures = '', depth = '', deadLetters = ''] = [
     ...readFileSync(new URL('../../docs/operate/monitor.md', import.meta.url), 'utf8').matchAll(/```sql\n(.*?)```/gs),
   ].map(([, sql]) => sql ?? '')
 
@@ -327,13 +327,13 @@ describe('the queries of docs/operate/monitor.md', () => {
       { status: 'pending', count: 3, oldest_event: oldest },
     ])
     const date = new Date(now).toISOString().slice(0, 10)
-    expect(ask(letters)).toEqual([{ date, source: 'garmin', event_type: 'dead', dead_letter_count: 2 }])
+    expect(ask(deadLetters)).toEqual([{ date, source: 'garmin', event_type: 'dead', dead_letter_count: 2 }])
   })
 
   it('events from more than a day ago are not counted', async () => {
     const { ask } = await known(Date.now() - 25 * HOUR)
     expect([ask(latency), ask(failures)]).toEqual([[], []])
-    expect(ask(letters)).toHaveLength(1)
+    expect(ask(deadLetters)).toHaveLength(1)
   })
 })
 

@@ -98,7 +98,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadFigures> {
       repeatedAfterKill: healthy.reduce((sum, one) => sum + repeats(one, 'accepted').length, 0),
       repeatedAfterFault: healthy.reduce((sum, one) => sum + repeats(one, 'cut', 'refused').length, 0),
       killed: stage.workers.killed,
-      deadLetters: dead.letters,
+      deadLetters: dead.deadLetters,
       breaker: dead.breaker,
       seconds: Math.round((systemClock.monotonic() - began) / 1_000),
     }
@@ -215,7 +215,7 @@ function countOvertaken(committed: readonly Committed[], subscribers: readonly L
 }
 
 interface DeadFigures {
-  readonly letters: number
+  readonly deadLetters: number
   readonly breaker: string
   readonly faults: readonly string[]
 }
@@ -237,7 +237,7 @@ async function judgeDead(
   const size = wanted.get(dead)?.size ?? 0
   const breaker = (await app.endpoints.get(id))?.health.breaker ?? 'none'
   return {
-    letters: own.length,
+    deadLetters: own.length,
     breaker,
     faults: [
       ...(kept === size ? [] : [`the dead one has ${kept} of ${size} events in dead letters and waiting`]),

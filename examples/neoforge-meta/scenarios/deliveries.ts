@@ -75,11 +75,11 @@ export const attempts = alone(async (stage) => {
     'GET',
     '/v1/dead-letters?flow=versions',
   )
-  const letters = json.items.filter(({ key }) => key === broken.id)
-  stage.check(`the dead letter can be inspected: ${letters[0]?.reason}`, letters.length === 1)
+  const deadLetters = json.items.filter(({ key }) => key === broken.id)
+  stage.check(`the dead letter can be inspected: ${deadLetters[0]?.reason}`, deadLetters.length === 1)
   stage.tell('dead', 'is repaired')
   dead.behaviour = () => new Response('')
-  await call(stage, 'POST', `/v1/dead-letters/${letters[0]?.id}/retry`)
+  await call(stage, 'POST', `/v1/dead-letters/${deadLetters[0]?.id}/retry`)
   await stage.until('it is delivered', () => broken.posts.at(-1)?.status === 200)
   await stage.until('the breaker is closed', async () => (await broken.look()).health.breaker === 'closed')
   stage.check('retried by hand, it is delivered, and the breaker closes', broken.posts.length === most + 1)

@@ -43,7 +43,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadFigures> {
     await pushInBursts(crew, plan, options)
     await told
     await crew.idle()
-    const letters = await readDeadLetters(crew)
+    const deadLetters = await readDeadLetters(crew)
     const { garmin, strava, workers } = crew
     return {
       sent: plan.sent,
@@ -51,8 +51,8 @@ export async function runLoad(options: LoadOptions): Promise<LoadFigures> {
       malformed: plan.malformed,
       killed: workers.killed,
       ...(await compareMetrics(openDatabase(options.store, DATABASE), plan.wanted)),
-      deadLetters: letters.length,
-      withoutReason: letters.filter((reason) => !/no |not a|neither|none of/.test(reason)).length,
+      deadLetters: deadLetters.length,
+      withoutReason: deadLetters.filter((reason) => !/no |not a|neither|none of/.test(reason)).length,
       exceeded: strava.exceeded,
       p99: percentile(garmin.latencies, 0.99),
       seconds: Math.round((systemClock.monotonic() - began) / 1_000),

@@ -71,8 +71,8 @@ export const purge: Play = async (stage) => {
     `and no payload of ${items.length} events from ${sources.join(', ')} either`,
     sources.includes('garmin') && sources.includes('sluice') && items.every(({ purged }) => purged),
   )
-  const letters = await stage.app.admin.deadLetters.list({ tenant: 'garmin-quin' })
-  stage.check('nor a dead letter', letters.items.length === 0)
+  const deadLetters = await stage.app.admin.deadLetters.list({ tenant: 'garmin-quin' })
+  stage.check('nor a dead letter', deadLetters.items.length === 0)
   stage.check('rae still has everything', (await metricsOf(stage, 'rae')).length === 2)
   await garmin.push(stage.send, 'sleeps', [{ userId: 'garmin-quin', ...sleep() }])
   await stage.idle()

@@ -130,11 +130,11 @@ export const malformedVersion: Play = async (stage) => {
   await stage.idle({ flows: ['garmin-metrics'] })
   const { items } = await stage.app.admin.runs.list({ flow: 'garmin-metrics', tenant: userId })
   stage.check(`one run took all three, and ended as ${items[0]?.kind}`, items.length === 1)
-  const letters = await stage.app.admin.deadLetters.list({ flow: 'garmin-metrics', tenant: userId })
-  const [letter] = letters.items
+  const deadLetters = await stage.app.admin.deadLetters.list({ flow: 'garmin-metrics', tenant: userId })
+  const [deadLetter] = deadLetters.items
   stage.check(
-    `only the malformed version is a dead letter: ${letter?.reason}`,
-    letters.items.length === 1 && letter?.events.length === 1 && letter.reason.includes('calendarDate'),
+    `only the malformed version is a dead letter: ${deadLetter?.reason}`,
+    deadLetters.items.length === 1 && deadLetter?.events.length === 1 && deadLetter.reason.includes('calendarDate'),
   )
   const found = await metricsOf(stage, 'uma')
   stage.check('the newest version is in the metrics', found.length === 4 && found.includes('steps 9000 steps'))

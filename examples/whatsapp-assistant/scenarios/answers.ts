@@ -118,7 +118,7 @@ const tooLate: Scenario<World> = async (stage) => {
   chat.checkTexts('the model got', chat.answered, ['Are you open tomorrow?'])
   chat.check('one answer was sent', chat.sent.length === 1)
   const { items } = await stage.app.admin.deadLetters.list({ flow: 'answer' })
-  const reasons = items.map((letter) => letter.reason)
+  const reasons = items.map((deadLetter) => deadLetter.reason)
   chat.check(`the other one is a dead letter: ${reasons[0]}`, /24 hours/.test(reasons[0] ?? ''))
 }
 

@@ -162,8 +162,8 @@ export const deadLetters: readonly ApiRoute[] = withTag('dead letters', [
     params: ID_PARAMS,
     response: z.union([RUN.extend(CONTENTS), UNROUTED.extend(CONTENTS)]),
     handle: async (app, { params }) => {
-      const letter = orNotFound(await app.admin.deadLetters.show(params.id), 'dead letter', params.id)
-      return { ...letter, contents: letter.contents.map((event) => event.toJSON()) } as never
+      const deadLetter = orNotFound(await app.admin.deadLetters.show(params.id), 'dead letter', params.id)
+      return { ...deadLetter, contents: deadLetter.contents.map((event) => event.toJSON()) } as never
     },
   }),
   ...(['retry', 'drop'] as const).flatMap((act) => [

@@ -280,7 +280,7 @@ export const purge: readonly ApiRoute[] = withTag('purge', [
       z.strictObject({ event: id }),
     ]),
     response: z
-      .strictObject({ events: z.int(), letters: z.int(), runs: z.int() })
+      .strictObject({ events: z.int(), deadLetters: z.int(), runs: z.int() })
       .meta({ description: 'How many were removed.' }),
     auditText: ({ body }) => `purge ${JSON.stringify(body)}`,
     handle: (app, { body }) => app.admin.purge(body),

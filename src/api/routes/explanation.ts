@@ -31,7 +31,7 @@ const FACTS = {
   heldUntil: at,
   holdOver: z.boolean(),
   run: text,
-  kind: z.enum(['live', 'replay', 'letter']).optional(),
+  kind: z.enum(['live', 'replay', 'dead-letter']).optional(),
   attempt: count,
   tries: count,
   triesOf: count,

@@ -191,7 +191,7 @@ export const ROTATION: z.ZodType<Pick<Partial<RotateSecretOptions>, 'secret' | '
 })
 
 export const ENDPOINT_REPLAY: z.ZodType<EndpointReplay> = z.strictObject({
-  letter: id.exactOptional().meta({ description: 'One dead letter of the endpoint. No other field may be given.' }),
+  deadLetter: id.exactOptional().meta({ description: 'One dead letter of the endpoint. No other field may be given.' }),
   dead: z
     .boolean()
     .exactOptional()

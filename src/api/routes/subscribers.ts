@@ -33,8 +33,8 @@ function forTenant(given: NewEndpoint, tenant: string): NewEndpoint {
   throw new SluiceError('TENANT_NOT_ALLOWED', text)
 }
 
-function describeReplay({ letter, ...range }: EndpointReplay): string {
-  return letter ?? (Object.keys(range).length === 0 ? 'all' : JSON.stringify(range))
+function describeReplay({ deadLetter, ...range }: EndpointReplay): string {
+  return deadLetter ?? (Object.keys(range).length === 0 ? 'all' : JSON.stringify(range))
 }
 
 export const subscribers: readonly ApiRoute[] = withTag('subscribers', [

@@ -92,21 +92,21 @@ const showCommand: Command = {
   description: 'show a dead letter with its attempts and events',
   run: (context) => {
     const path = toPath('v1/dead-letters', context.args.words[0] ?? '')
-    return callAndPrint(context, { method: 'GET', path }, (letter: DeadLetter) => {
+    return callAndPrint(context, { method: 'GET', path }, (deadLetter: DeadLetter) => {
       const { output: out } = context
       out.fields([
-        ['id', letter.id],
-        ['flow', letter.flow],
-        ['key', letter.key],
-        ['died', formatTime(letter.at)],
-        ['state', letter.state],
-        ['reason', letter.reason],
-        ['error', letter.error],
+        ['id', deadLetter.id],
+        ['flow', deadLetter.flow],
+        ['key', deadLetter.key],
+        ['died', formatTime(deadLetter.at)],
+        ['state', deadLetter.state],
+        ['reason', deadLetter.reason],
+        ['error', deadLetter.error],
       ])
-      for (const { at, ms, error } of letter.attempts ?? []) {
+      for (const { at, ms, error } of deadLetter.attempts ?? []) {
         out.fields([['attempt', `${formatTime(at)}, after ${formatDuration(ms)}: ${error}`]])
       }
-      for (const { id, source, type } of letter.contents ?? []) out.fields([['event', `${id}  ${source}/${type}`]])
+      for (const { id, source, type } of deadLetter.contents ?? []) out.fields([['event', `${id}  ${source}/${type}`]])
     })
   },
 }

@@ -92,7 +92,7 @@ export const endpointActionCommands: readonly Command[] = [
     description: 'retry dead letters of an endpoint; with --from, --to or --type, send it stored events again',
     options: {
       ...textOptions({
-        letter: 'id of one dead letter; default all',
+        'dead-letter': 'id of one dead letter; default all',
         from: 'events that arrived at or after this time, e.g. 2026-01-31T12:00:00Z; beginning for all',
         to: 'events that arrived before this time',
         type: 'events of this type',
@@ -103,10 +103,11 @@ export const endpointActionCommands: readonly Command[] = [
     },
     run: (context) => {
       const { args: given } = context
-      const rate = given.text('rate')
+      const [rate, deadLetter] = [given.text('rate'), given.text('dead-letter')]
       const body = {
-        ...given.texts(['letter', 'from', 'to', 'type', 'per']),
+        ...given.texts(['from', 'to', 'type', 'per']),
         ...(rate !== undefined && { rate: Number(rate) }),
+        ...(deadLetter !== undefined && { deadLetter }),
         ...(given.has('dead') && { dead: true }),
       }
       const call = { method: 'POST', path: endpointPath(context, 'replay'), body } as const

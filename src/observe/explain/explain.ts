@@ -44,7 +44,7 @@ async function collectFacts(parts: ExplainDependencies, name: string, key: strin
   const record = toLaneRecordFacts(lane, flow?.maxAttempts, now)
   // Of a lane without content, people want to know the past and why nothing arrived.
   const hasContent = record.laneState !== 'empty' && record.laneState !== 'idle'
-  const [stats, ofFlow, line, letters, past, skips] = await Promise.all([
+  const [stats, ofFlow, line, deadLetters, past, skips] = await Promise.all([
     parts.store.stats(),
     collectFlowFacts(parts, name, flow),
     lane === undefined ? {} : collectQueueFacts(parts.store, lane, flow?.share !== undefined, now),
@@ -59,7 +59,7 @@ async function collectFacts(parts: ExplainDependencies, name: string, key: strin
     ...record,
     ...ofFlow,
     ...line,
-    ...letters,
+    ...deadLetters,
     ...past,
     ...skips,
     ...toPauseFacts(stats, name),

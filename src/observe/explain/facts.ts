@@ -38,7 +38,7 @@ export interface LaneRecordFacts extends LaneRunFacts {
 
 export interface LaneRunFacts {
   readonly run?: string | undefined
-  readonly kind?: 'live' | 'replay' | 'letter' | undefined
+  readonly kind?: 'live' | 'replay' | 'dead-letter' | undefined
   /** Counted from 1: the current attempt, or the next one. */
   readonly attempt?: number | undefined
   /** Failed attempts. */

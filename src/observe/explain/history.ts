@@ -19,10 +19,10 @@ export async function collectDeadLetterFacts(
 ): Promise<Partial<ObstacleFacts>> {
   const isBlocked = record.laneState === 'blocked' || record.behindHold === 'blocked'
   if (lane === undefined || !(isBlocked || record.queued > 0)) return {}
-  const { letters, all } = await readDeadLetters(store, lane.id)
-  const block = isBlocked ? letters.findLast((letter) => letter.blocks) : undefined
+  const { deadLetters, all } = await readDeadLetters(store, lane.id)
+  const block = isBlocked ? deadLetters.findLast((deadLetter) => deadLetter.blocks) : undefined
   // The oldest dead letter runs first, and it is known only after the last page.
-  const queued = all ? letters.findLast((letter) => letter.state === 'queued') : undefined
+  const queued = all ? deadLetters.findLast((deadLetter) => deadLetter.state === 'queued') : undefined
   return {
     blockedBy: block?.id,
     blockedSince: block?.at,
@@ -36,16 +36,16 @@ export async function collectDeadLetterFacts(
 async function readDeadLetters(
   store: Store,
   lane: LaneId,
-): Promise<{ readonly letters: readonly DeadLetterRecord[]; readonly all: boolean }> {
-  const letters: DeadLetterRecord[] = []
+): Promise<{ readonly deadLetters: readonly DeadLetterRecord[]; readonly all: boolean }> {
+  const deadLetters: DeadLetterRecord[] = []
   let cursor: string | undefined = ''
   for (let pages = 0; pages < MAX_PAGES && cursor !== undefined; pages++) {
     // oxlint-disable-next-line no-await-in-loop -- each page begins where the one before ended
     const page: FindReply<'dead'> = await store.find({ kind: 'dead', filter: { lane }, cursor, n: PAGE })
-    letters.push(...page.items)
+    deadLetters.push(...page.items)
     cursor = page.next
   }
-  return { letters, all: cursor === undefined }
+  return { deadLetters, all: cursor === undefined }
 }
 
 export async function readPastFacts(store: Store, lane: LaneId): Promise<PastFacts> {

@@ -27,7 +27,7 @@ export function toLaneRecordFacts(lane: Lane | undefined, tries: number | undefi
     latest: finiteTime(lane?.cap),
     waiting: lane?.waiting ?? 0,
     replays: lane?.replays ?? 0,
-    queued: lane?.letters ?? 0,
+    queued: lane?.queuedDeadLetters ?? 0,
     leftOver: lane?.left ?? false,
     ended: lane === undefined || lane.ended === 0 ? undefined : lane.ended,
     keptUntil: lane !== undefined && lane.keepUntil > now ? finiteTime(lane.keepUntil) : undefined,
@@ -50,7 +50,7 @@ function toLaneRunFacts(
   const leased = run.state === 'running'
   return {
     run: run.id,
-    kind: run.letter ? 'letter' : run.rank === 1 ? 'replay' : 'live',
+    kind: run.isDeadLetter ? 'dead-letter' : run.rank === 1 ? 'replay' : 'live',
     attempt: run.tries + 1,
     tries: run.tries,
     triesOf,

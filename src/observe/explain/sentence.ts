@@ -153,7 +153,7 @@ function describeActor(who = '', why = ''): string {
 }
 
 function runName({ run = '', kind }: ExplanationFacts): string {
-  const what = kind === 'letter' ? 'run of dead letter' : kind === 'replay' ? 'replay run' : 'run'
+  const what = kind === 'dead-letter' ? 'run of dead letter' : kind === 'replay' ? 'replay run' : 'run'
   return `${what} ${quote(run)}`
 }
 

@@ -17,12 +17,12 @@ export class FollowUpRuns {
     this.#onFollowUp = onFollowUp
   }
 
-  recordStart({ lane, flow, tries, lapses, rank, isDeadLetter: letter, events }: RunFacts['lease']): void {
+  recordStart({ lane, flow, tries, lapses, rank, isDeadLetter, events }: RunFacts['lease']): void {
     const ended = this.#recentlyEnded.get(lane) ?? this.#endedEarlier.get(lane)
     if (ended === undefined) return
     this.#recentlyEnded.delete(lane)
     this.#endedEarlier.delete(lane)
-    const isNew = tries === 0 && lapses === 0 && rank === 0 && !letter
+    const isNew = tries === 0 && lapses === 0 && rank === 0 && !isDeadLetter
     if (isNew && (events[0]?.arrived ?? Infinity) < ended) this.#onFollowUp(flow)
   }
 

@@ -36,8 +36,8 @@ export type EventEnd = 'done' | 'dropped' | 'dead' | 'failing'
 /** `PreviousEventEnd` is how the events of a run were counted before it. */
 export type PreviousEventEnd = Extract<EventEnd, 'dead' | 'failing'> | undefined
 
-export function previousEventEnd({ lease: { tries, isDeadLetter: letter } }: RunFacts): PreviousEventEnd {
-  return tries > 0 ? 'failing' : letter ? 'dead' : undefined
+export function previousEventEnd({ lease: { tries, isDeadLetter } }: RunFacts): PreviousEventEnd {
+  return tries > 0 ? 'failing' : isDeadLetter ? 'dead' : undefined
 }
 
 /** `eventEnds` returns how each event ended or that it is retried; undefined for events that only wait on. */

@@ -75,7 +75,7 @@ function toLeasedRun({ lane, due, superseded }: ClaimedRun, run: RunState, event
     parent: run.parent,
     token: run.token,
     rank: run.rank,
-    isDeadLetter: run.letter,
+    isDeadLetter: run.isDeadLetter,
     replay: run.replay,
     tries: run.tries,
     lapses: run.lapses,

@@ -149,7 +149,7 @@ function forgetTexts(work: CommitContext, id: LaneId, seqs: ReadonlySet<number>,
 type HeldPlacement = ReturnType<CommitContext['tables']['placements']['findByEvent']>[number]
 
 function isInRun(run: RunState, { rank, place }: HeldPlacement): boolean {
-  return !run.letter && run.rank === rank && place.pos <= run.upto
+  return !run.isDeadLetter && run.rank === rank && place.pos <= run.upto
 }
 
 function removeFromLane(work: CommitContext, id: LaneId, seqs: ReadonlySet<number>): void {

@@ -289,7 +289,7 @@ function claimLane(
       work.tables.lanes.put(started)
       return toClaimedRun(work, started, lane.due, 0)
     }
-    case 'letter':
+    case 'dead-letter':
       return claimDeadLetter(work, lane, context, found)
     case 'take':
       return claimWaiting(work, lane, next.rank, context)

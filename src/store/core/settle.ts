@@ -87,14 +87,14 @@ function applyOutcome(work: CommitContext, lane: Lane, run: RunState, call: Sett
 
 /** `getRunPlacements` returns the placements of a run. A dead letter keeps its own placements; the lane keeps those of other runs. */
 export function getRunPlacements(work: CommitContext, lane: Lane, run: RunState): readonly PlacementRow[] {
-  return run.letter
+  return run.isDeadLetter
     ? (work.tables.deadLetters.get(run.id)?.placements ?? [])
     : work.tables.placements.findUpTo(lane, run.rank, run.upto)
 }
 
 /** Removes the events of a run from the lane permanently. */
 function takeRunPlacements(work: CommitContext, lane: Lane, run: RunState): readonly PlacementRow[] {
-  if (!run.letter) return work.tables.placements.takeUpTo(lane, run.rank, run.upto)
+  if (!run.isDeadLetter) return work.tables.placements.takeUpTo(lane, run.rank, run.upto)
   const placements = getRunPlacements(work, lane, run)
   work.tables.deadLetters.remove(run.id)
   return placements
@@ -108,9 +108,9 @@ interface RunEnding {
 
 /** `finishRun` ends the run and its events. */
 export function finishRun(work: CommitContext, lane: Lane, run: RunState, ending: RunEnding): Lane {
-  const freed = run.letter ? unblockIfBlockedBy(work, lane, run.id) : lane
+  const freed = run.isDeadLetter ? unblockIfBlockedBy(work, lane, run.id) : lane
   // A dead letter that runs again already has a run record.
-  recordRun(work, lane, run, { ...ending, placements: takeRunPlacements(work, lane, run), isFirst: !run.letter })
+  recordRun(work, lane, run, { ...ending, placements: takeRunPlacements(work, lane, run), isFirst: !run.isDeadLetter })
   return endRun(freed, ending.call, work)
 }
 
@@ -160,7 +160,7 @@ interface DeadLetterDetails {
  */
 export function moveToDeadLetters(work: CommitContext, lane: Lane, run: RunState, details: DeadLetterDetails): Lane {
   const deadLetters = work.tables.deadLetters
-  const old = run.letter ? deadLetters.get(run.id) : undefined
+  const old = run.isDeadLetter ? deadLetters.get(run.id) : undefined
   const placements = takeRunPlacements(work, lane, run)
   recordRun(work, lane, run, { kind: 'dead', reason: details.reason, placements })
   const deadLetter: NewDeadLetter = { ...details, placements, old, ofRun: { id: run.id, token: run.token, placements } }
@@ -200,7 +200,7 @@ function putDeadLetter(work: CommitContext, lane: Lane, run: RunState, deadLette
 }
 
 /** Stores the event `sluice/run.dead` in the commit that makes the run dead, so that a crash neither loses nor repeats it. */
-function announceDeadLetter(work: CommitContext, lane: Lane, letter: RunState, deadLetter: NewDeadLetter): void {
+function announceDeadLetter(work: CommitContext, lane: Lane, deadRun: RunState, deadLetter: NewDeadLetter): void {
   const { reason, placements, ofRun: run, call } = deadLetter
   const { announceDeadAfter: known } = call
   if (known === undefined || work.tables.routes() <= known) return
@@ -208,7 +208,7 @@ function announceDeadLetter(work: CommitContext, lane: Lane, letter: RunState, d
   const all = [...events.values()]
   if (isAboutEngine(all)) return
   const died = placements.flatMap(({ event }) => events.get(event) ?? [])
-  appendUnplaced(work, createDeadLetterEvent({ lane, letter, run, reason, died, all, at: work.now }))
+  appendUnplaced(work, createDeadLetterEvent({ lane, deadRun, run, reason, died, all, at: work.now }))
 }
 
 /** Settles a run that accepted only part of its events. The accepted events end; the others continue under a new id (L8). */
@@ -224,7 +224,7 @@ function settlePartial(work: CommitContext, lane: Lane, run: RunState, call: Set
   const retry = placements.filter((place) => retryIds.has(nameOf(place)))
   if (dead.length + retry.length === 0) return finishRun(work, lane, run, { call, kind: 'done', reason: '' })
 
-  const old = run.letter ? work.tables.deadLetters.get(run.id) : undefined
+  const old = run.isDeadLetter ? work.tables.deadLetters.get(run.id) : undefined
   const accepted = placements.filter((place) => !deadIds.has(nameOf(place)) && !retryIds.has(nameOf(place)))
   const kind = accepted.length > 0 ? 'partial' : 'dropped'
   recordRun(work, lane, run, { kind, reason: outcome.reason, placements: accepted })
@@ -269,7 +269,7 @@ function settlePartial(work: CommitContext, lane: Lane, run: RunState, call: Set
 /** `endPurgedRun` ends a run that was purged while it ran. Its remaining events return to the lane and are due now (L15). */
 export function endPurgedRun(work: CommitContext, lane: Lane, run: RunState, end: RunEndOptions): Lane {
   recordRun(work, lane, run, { kind: 'purged', reason: '', placements: [] })
-  if (run.letter) return endRun(restoreDeadLetter(work, lane, run), end, work)
+  if (run.isDeadLetter) return endRun(restoreDeadLetter(work, lane, run), end, work)
   if (run.events === 0) return endRun(lane, end, work)
   if (run.rank === 1) return endRun({ ...lane, replays: lane.replays + run.events }, end, work)
   // The remaining events wait again. Unlike a cancelled run, this run did happen, so the lane remembers its end.

@@ -80,7 +80,7 @@ function removeWaitingPlacements(work: CommitContext, lane: Lane, rank: 0 | 1): 
   const count = rank === 0 ? lane.waiting : lane.replays
   if (count === 0) return []
   const { placements } = work.tables
-  const held = lane.run !== undefined && !lane.run.letter && lane.run.rank === rank ? lane.run.upto : 0
+  const held = lane.run !== undefined && !lane.run.isDeadLetter && lane.run.rank === rank ? lane.run.upto : 0
   const gone = placements.findUpTo(lane, rank, lane.tail).filter((place) => place.pos > held)
   placements.remove(
     lane,

@@ -294,8 +294,8 @@ export function toRunRecord(row: RunRow, ids: ResolveEventIds): RunRecord {
 }
 
 export function toDeadLetterRecord(row: DeadLetterRow, ids: ResolveEventIds): DeadLetterRecord {
-  const { order: _order, group: _group, replay: _replay, placements, ...letter } = row
-  return { ...letter, events: ids(placements.map((place) => place.event)) }
+  const { order: _order, group: _group, replay: _replay, placements, ...deadLetter } = row
+  return { ...deadLetter, events: ids(placements.map((place) => place.event)) }
 }
 
 export function toUnroutedRecord(row: UnroutedRow, ids: ResolveEventIds): UnroutedRecord {

@@ -36,7 +36,11 @@ export class MemoryRecords implements RecordQueries {
       lanes: () => [...tables.lanes.all.values()].map((lane) => [lane.row, lane]),
       runs: () =>
         tables.runs.findOldest(0, tables.runs.all.size).map((run) => [parseRunNumber(run.id), toRunRecord(run, ids)]),
-      dead: () => [...tables.deadLetters.all.values()].map((letter) => [letter.order, toDeadLetterRecord(letter, ids)]),
+      dead: () =>
+        [...tables.deadLetters.all.values()].map((deadLetter) => [
+          deadLetter.order,
+          toDeadLetterRecord(deadLetter, ids),
+        ]),
       unrouted: () => [...tables.unrouted.all.values()].map((entry) => [entry.id, toUnroutedRecord(entry, ids)]),
       audit: () => tables.docs.audit.map((entry) => [entry.id, entry]),
     }
@@ -71,9 +75,9 @@ export class MemoryRecords implements RecordQueries {
   }
 
   stats(now: Millis): TableStats {
-    const { lanes, deadLetters: letters, unrouted, limits, small, events } = this.#tables
+    const { lanes, deadLetters, unrouted, limits, small, events } = this.#tables
     const byFlow = Map.groupBy(lanes.all.values(), (lane) => lane.flow)
-    const others = [...small.pauses.keys(), ...[...letters.all.values()].map((letter) => letter.flow)]
+    const others = [...small.pauses.keys(), ...[...deadLetters.all.values()].map((deadLetter) => deadLetter.flow)]
     for (const flow of others) if (!byFlow.has(flow)) byFlow.set(flow, [])
     const live = (lane: Lane): boolean => lane.run !== undefined && isLiveRun(lane.run, now)
     return {
@@ -84,7 +88,7 @@ export class MemoryRecords implements RecordQueries {
         due: lanes.findNextDeadline(flow, [HEALTHY, FAILING, SUSPECT]),
         paused: small.getPause(flow),
       })),
-      deadLetters: letters.all.size,
+      deadLetters: deadLetters.all.size,
       unrouted: [...Map.groupBy(unrouted.all.values(), (entry) => entry.reason)].map(([reason, its]) => ({
         reason,
         count: its.length,
@@ -113,7 +117,7 @@ export class MemoryRecords implements RecordQueries {
     const { lanes, placements, deadLetters } = this.#tables
     const lane = id === undefined ? undefined : lanes.get(id)
     const run = lane?.run
-    const isOfDeadLetter = run?.letter === true
+    const isOfDeadLetter = run?.isDeadLetter === true
     if (isOfDeadLetter && placed === 'run') return toPlaced(deadLetters.all.get(run.id)?.placements ?? [])
     if (lane === undefined) return new Set()
     // Rank 0 has the live events and rank 1 the replayed ones. A run has the placements of one rank, up to one position.

@@ -38,8 +38,8 @@ export class PostgresDeadLetters extends CachedTable implements DeadLetterTable 
     return this.#rows.get(id)
   }
 
-  put(letter: DeadLetterRow): void {
-    this.#rows.put(letter.id, letter)
+  put(deadLetter: DeadLetterRow): void {
+    this.#rows.put(deadLetter.id, deadLetter)
   }
 
   remove(id: string): void {
@@ -62,7 +62,9 @@ export class PostgresDeadLetters extends CachedTable implements DeadLetterTable 
 
   findExpirable(at: Millis, n: number): readonly DeadLetterRow[] {
     const ids = this.#expirable.get(at, n) ?? []
-    return ids.flatMap((id) => this.#rows.get(id) ?? []).filter((letter) => letter.state === 'dead' && !letter.blocks)
+    return ids
+      .flatMap((id) => this.#rows.get(id) ?? [])
+      .filter((deadLetter) => deadLetter.state === 'dead' && !deadLetter.blocks)
   }
 
   /**
@@ -80,28 +82,28 @@ export class PostgresDeadLetters extends CachedTable implements DeadLetterTable 
   }
 }
 
-function toColumns(letter: DeadLetterRow): Readonly<Record<string, Value>> {
+function toColumns(deadLetter: DeadLetterRow): Readonly<Record<string, Value>> {
   return {
-    id: letter.id,
-    ord: letter.order,
-    lane: letter.lane,
-    flow: escapeText(letter.flow),
-    key: toByteaHex(Buffer.from(letter.key)),
-    tenant: escapeText(letter.tenant),
-    grp: escapeText(letter.group),
-    parent: letter.parent,
-    state: letter.state,
-    reason: escapeText(letter.reason),
-    at: letter.at,
-    tries: letter.tries,
-    lapses: letter.lapses,
-    blocks: letter.blocks,
-    places: letter.placements.flatMap(({ pos, event, size }) => [pos, event, size]),
-    attempts: JSON.stringify(letter.attempts),
-    replay: escapeText(letter.replay),
+    id: deadLetter.id,
+    ord: deadLetter.order,
+    lane: deadLetter.lane,
+    flow: escapeText(deadLetter.flow),
+    key: toByteaHex(Buffer.from(deadLetter.key)),
+    tenant: escapeText(deadLetter.tenant),
+    grp: escapeText(deadLetter.group),
+    parent: deadLetter.parent,
+    state: deadLetter.state,
+    reason: escapeText(deadLetter.reason),
+    at: deadLetter.at,
+    tries: deadLetter.tries,
+    lapses: deadLetter.lapses,
+    blocks: deadLetter.blocks,
+    places: deadLetter.placements.flatMap(({ pos, event, size }) => [pos, event, size]),
+    attempts: JSON.stringify(deadLetter.attempts),
+    replay: escapeText(deadLetter.replay),
   }
 }
 
-function toEntries(rows: readonly Row[]): readonly (readonly [id: string, letter: DeadLetterRow])[] {
-  return rows.map((row) => toDeadLetterRow(postgresCells, row)).map((letter) => [letter.id, letter])
+function toEntries(rows: readonly Row[]): readonly (readonly [id: string, deadLetter: DeadLetterRow])[] {
+  return rows.map((row) => toDeadLetterRow(postgresCells, row)).map((deadLetter) => [deadLetter.id, deadLetter])
 }

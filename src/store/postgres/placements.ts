@@ -254,7 +254,7 @@ function selectInline(known: KnownPlacements): WaitingPlacement | undefined {
 /** `countPlacements` returns how many placements a lane has, in its row and in the table. */
 function countPlacements(lane: Lane, rank: Rank): number {
   const { run } = lane
-  const inRun = run === undefined || run.letter || run.rank !== rank ? 0 : run.events
+  const inRun = run === undefined || run.isDeadLetter || run.rank !== rank ? 0 : run.events
   return inRun + (rank === 0 ? lane.waiting : lane.replays)
 }
 

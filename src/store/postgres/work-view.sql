@@ -57,8 +57,8 @@ create or replace view work with (security_invoker = true) as
         || case when run.rank = 0 and l.first_pos <= run.upto then l.first_event end as events
     from jsonb_to_record((case when position('\u' in l.rest) = 0 then l.rest
       else regexp_replace(l.rest, '(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})', '\1?', 'g') end)::jsonb -> 'run') as run
-      (state text, rank int, upto bigint, letter boolean, tries int, until bigint, attempts jsonb)
-    where not run.letter offset 0
+      (state text, rank int, upto bigint, "isDeadLetter" boolean, tries int, until bigint, attempts jsonb)
+    where not run."isDeadLetter" offset 0
   ) t on l.rest is not null) on u.n is null and d.id is null and l.id = r.lane
   -- A lane that belongs to another tenant is not seen: nobody is told then what became of the event in it.
   where ((select sees_every_tenant()) or d.id is not null or u.n is not null or l.id is not null or r.wiped)

@@ -8,8 +8,8 @@ type RareLaneFields = Pick<
   | 'replays'
   | 'replayDue'
   | 'passed'
-  | 'letters'
-  | 'letterDue'
+  | 'queuedDeadLetters'
+  | 'deadLetterDue'
   | 'blocks'
   | 'hold'
   | 'ended'
@@ -44,8 +44,8 @@ const LANE_DEFAULTS: Omit<RareLaneFields, 'hold' | 'run'> = {
   replays: 0,
   replayDue: NEVER,
   passed: 0,
-  letters: 0,
-  letterDue: NEVER,
+  queuedDeadLetters: 0,
+  deadLetterDue: NEVER,
   blocks: 0,
   ended: 0,
   keepUntil: 0,
@@ -68,17 +68,18 @@ const RUN_DEFAULTS: RareRunFields = {
 
 /** `serializeRareFields` stores the fields that most lanes do not need. It returns null for a lane that only waits. Fields with their default value are omitted. */
 export function serializeRareFields(lane: Lane): string | null {
-  const { left, replays, letters, blocks, hold, keepUntil, run } = lane
-  const plain = run === undefined && !left && replays === 0 && letters === 0 && blocks === 0 && hold === undefined
+  const { left, replays, queuedDeadLetters, blocks, hold, keepUntil, run } = lane
+  const plain =
+    run === undefined && !left && replays === 0 && queuedDeadLetters === 0 && blocks === 0 && hold === undefined
   if (plain && keepUntil === 0) return null
-  const { replayDue, passed, letterDue, ended } = lane
-  const rest = { left, replays, replayDue, passed, letters, letterDue, blocks, ended, keepUntil }
+  const { replayDue, passed, deadLetterDue, ended } = lane
+  const rest = { left, replays, replayDue, passed, queuedDeadLetters, deadLetterDue, blocks, ended, keepUntil }
   return JSON.stringify({ ...omitDefaults(rest, LANE_DEFAULTS), hold, run: run && omitRunDefaults(run) })
 }
 
 /** A new run has only defaults and is written with every claim, so this path does not compare each field. */
 function omitRunDefaults(run: RunState): Partial<RunState> {
-  const { id, state, token, until, rank, upto, letter, events, bytes, cap, started, tries } = run
+  const { id, state, token, until, rank, upto, isDeadLetter, events, bytes, cap, started, tries } = run
   const isUsual =
     run.first &&
     run.parent === '' &&
@@ -88,7 +89,7 @@ function omitRunDefaults(run: RunState): Partial<RunState> {
     run.state64 === '' &&
     run.attempts.length === 0 &&
     !(run.failed || run.cancel || run.full || run.committed || run.purged)
-  if (isUsual) return { id, state, token, until, rank, upto, letter, events, bytes, cap, started, tries }
+  if (isUsual) return { id, state, token, until, rank, upto, isDeadLetter, events, bytes, cap, started, tries }
   return omitDefaults(run, RUN_DEFAULTS)
 }
 
@@ -115,7 +116,7 @@ export function getLeaseEnd({ run }: Lane): Millis {
  * `getKeepUntil` returns until when an otherwise empty lane is kept, because of its last run or its hold; NEVER for all other
  * lanes.
  */
-export function getKeepUntil({ run, waiting, replays, letters, blocks, keepUntil, hold }: Lane): Millis {
-  const isBare = run === undefined && waiting === 0 && replays === 0 && letters === 0 && blocks === 0
+export function getKeepUntil({ run, waiting, replays, queuedDeadLetters, blocks, keepUntil, hold }: Lane): Millis {
+  const isBare = run === undefined && waiting === 0 && replays === 0 && queuedDeadLetters === 0 && blocks === 0
   return isBare ? Math.max(keepUntil, hold?.until ?? 0) : NEVER
 }

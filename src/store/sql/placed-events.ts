@@ -17,13 +17,13 @@ export function* findEventsInLane(
   const { run } = lane
   if (placed === 'run') {
     if (run === undefined) return []
-    if (run.letter) return yield* findEventsOfDeadLetter(run.id, dialect)
+    if (run.isDeadLetter) return yield* findEventsOfDeadLetter(run.id, dialect)
     const taken = yield* dialect.findPlacements(lane, run.rank, Math.min(run.events, MAX_PLACED))
     return taken.filter(({ pos }) => pos <= run.upto).map(({ event }) => event)
   }
   const waiting: number[] = []
   for (const rank of [0, 1] as const) {
-    const inRun = run === undefined || run.letter || run.rank !== rank ? NOT_IN_RUN : run
+    const inRun = run === undefined || run.isDeadLetter || run.rank !== rank ? NOT_IN_RUN : run
     const placements = yield* dialect.findPlacements(lane, rank, inRun.events + MAX_PLACED)
     waiting.push(...placements.filter(({ pos }) => pos > inRun.upto).map(({ event }) => event))
   }

@@ -92,26 +92,26 @@ export class SqliteDeadLetters implements DeadLetterTable {
     return this.#sql.all(`select ${DEAD_LETTER_COLUMNS} from letters where id = ?`, id).map(toDeadLetter)[0]
   }
 
-  put(letter: DeadLetterRow): void {
+  put(deadLetter: DeadLetterRow): void {
     this.#sql.run(
       PUT_LETTER,
-      letter.id,
-      letter.order,
-      letter.lane,
-      letter.flow,
-      letter.key,
-      letter.tenant,
-      letter.group,
-      letter.parent,
-      letter.state,
-      letter.reason,
-      letter.at,
-      letter.tries,
-      letter.lapses,
-      letter.blocks ? 1 : 0,
-      JSON.stringify(letter.placements.map(({ pos, event, size }) => ({ pos, event, size }))),
-      JSON.stringify(letter.attempts),
-      letter.replay,
+      deadLetter.id,
+      deadLetter.order,
+      deadLetter.lane,
+      deadLetter.flow,
+      deadLetter.key,
+      deadLetter.tenant,
+      deadLetter.group,
+      deadLetter.parent,
+      deadLetter.state,
+      deadLetter.reason,
+      deadLetter.at,
+      deadLetter.tries,
+      deadLetter.lapses,
+      deadLetter.blocks ? 1 : 0,
+      JSON.stringify(deadLetter.placements.map(({ pos, event, size }) => ({ pos, event, size }))),
+      JSON.stringify(deadLetter.attempts),
+      deadLetter.replay,
     )
   }
 

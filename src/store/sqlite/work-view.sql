@@ -15,7 +15,7 @@ create view work as
     select row, id, here, rest ->> '$.run.state' as state, rest ->> '$.run.tries' as tries,
       rest ->> '$.run.until' as until, rest ->> '$.run.attempts[#-1].error' as error, rest ->> '$.run.rank' as rank,
       rest ->> '$.run.upto' as upto
-    from lanes where rest ->> '$.run.letter' = 0
+    from lanes where rest ->> '$.run.isDeadLetter' = 0
     union all select l.row, l.id, l.here, 'running', 0, null, null, 0, b.upto
     from begun b join lanes l on l.id = b.lane and l.ticket = b.ticket
   -- The placements of the lanes with a run, in pieces as the file has them: pos,event,size,cap of each. The third part of a

@@ -80,9 +80,9 @@ test('1,000 hostile transformations cost 1,000 dead letters, and nothing else', 
   const counted = new Map<string, number>()
   for (let cursor: string | undefined = ''; cursor !== undefined;) {
     const page = await app.admin.deadLetters.list({}, cursor)
-    for (const letter of page.items) {
-      if (letter.kind !== 'run') throw new Error(`${letter.id} is no run.`)
-      const { key, reason, events } = letter
+    for (const deadLetter of page.items) {
+      if (deadLetter.kind !== 'run') throw new Error(`${deadLetter.id} is no run.`)
+      const { key, reason, events } = deadLetter
       const script = scripts.get(key)
       expect(events, script?.name).toHaveLength(1)
       expect(reason, script?.name).toContain('transform-failed: ')

@@ -140,8 +140,8 @@ describe('on the command line', () => {
 async function countKept(stage: Stage<World>): Promise<readonly number[]> {
   await stage.sleep(3_600_000)
   const events = await stage.app.admin.events.list({ source: 'garmin' })
-  const letters = await stage.app.admin.deadLetters.list({ flow: 'garmin-metrics' })
-  return [events.items.length, letters.items.length, (await metricsOf(stage, 'ada')).length]
+  const deadLetters = await stage.app.admin.deadLetters.list({ flow: 'garmin-metrics' })
+  return [events.items.length, deadLetters.items.length, (await metricsOf(stage, 'ada')).length]
 }
 
 describe('cleanup', () => {

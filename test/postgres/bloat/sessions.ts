@@ -33,7 +33,7 @@ export class Sessions {
   readonly #plan: SessionsPlan
   readonly #chance: Chance
   /** Bodies are slices of this text: random letters, which do not compress. */
-  readonly #letters: string
+  readonly #deadLetters: string
   #open: Session[] = []
   #sent = 0
   #begun = 0
@@ -43,7 +43,7 @@ export class Sessions {
     this.#plan = plan
     this.#chance = new Chance(plan.seed)
     const random = Uint8Array.from({ length: 3 * 16_384 }, () => this.#chance.below(256))
-    this.#letters = Buffer.from(random).toString('base64')
+    this.#deadLetters = Buffer.from(random).toString('base64')
   }
 
   /** The number of events so far, which are numbered from 0. */
@@ -79,7 +79,7 @@ export class Sessions {
 
   #event(type: string, subject: string): EventInput {
     const length = SMALLEST_BODY + this.#chance.below(LARGEST_BODY - SMALLEST_BODY)
-    const from = this.#chance.below(this.#letters.length - length)
-    return { type, subject, data: { n: this.#sent++, text: this.#letters.slice(from, from + length) } }
+    const from = this.#chance.below(this.#deadLetters.length - length)
+    return { type, subject, data: { n: this.#sent++, text: this.#deadLetters.slice(from, from + length) } }
   }
 }

@@ -55,7 +55,7 @@ async function write(writer: number): Promise<Written> {
   return { kind: 'written', answers }
 }
 
-interface Run extends Omit<Held, 'to' | 'end' | 'isLetter' | 'published'> {
+interface Run extends Omit<Held, 'to' | 'end' | 'isDeadLetter' | 'published'> {
   readonly lease: LeasedRun
 }
 
@@ -94,7 +94,7 @@ class Worker {
   /** The other processes may do the same at the same time. */
   async #retryDead(): Promise<boolean> {
     const { items } = await this.#store.find({ kind: 'dead', filter: {}, cursor: '', n: LETTERS_AT_ONCE })
-    const ids = items.filter((letter) => letter.state === 'dead').map((letter) => letter.id)
+    const ids = items.filter((deadLetter) => deadLetter.state === 'dead').map((deadLetter) => deadLetter.id)
     if (ids.length === 0) return false
     const { results } = await this.#store.steer({ what: 'dead', ids, act: 'retry' })
     return results.includes('ok')
@@ -163,7 +163,7 @@ class Worker {
     const publishes = end === 'done' && !labels.every(isPublished) && this.#chance.happens(0.5)
     const published = publishes ? [`p${run}/0`, `p${run}/1`] : []
     const publish = published.map((label) => eventOf(label, Date.now()))
-    this.#held.push({ key, run, from, to: now(), labels, end, isLetter: lease.isDeadLetter, published })
+    this.#held.push({ key, run, from, to: now(), labels, end, isDeadLetter: lease.isDeadLetter, published })
     return {
       lane: lease.lane,
       token: lease.token,

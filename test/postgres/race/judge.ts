@@ -111,7 +111,7 @@ export class Judge {
         this.#twice.push(`${key}: ${one.run} began while ${before.run} was at work`)
       const comesBack = before !== undefined && COMES_BACK.includes(before.end)
       if (comesBack && !isSame(before, one)) this.#wrong.push(`${key}: ${before?.run} had to come back, not ${one.run}`)
-      if (!comesBack && !one.isLetter) this.#order(key, one, last)
+      if (!comesBack && !one.isDeadLetter) this.#order(key, one, last)
       before = one
     }
   }

@@ -34,7 +34,7 @@ export interface Held {
   readonly labels: readonly string[]
   readonly end: 'done' | 'retry' | 'snoozed' | 'dead'
   /** A retried dead letter, which runs when somebody retries it. */
-  readonly isLetter: boolean
+  readonly isDeadLetter: boolean
   readonly published: readonly string[]
 }
 

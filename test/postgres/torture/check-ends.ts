@@ -2,7 +2,7 @@
 // run's record, dead in a dead letter, or purged. Every record and dead letter must come from a handler or an operator.
 import type { Acted, Ledger, Lease, Sent } from './ledger.ts'
 import { inputOf, lanesOf, type Input } from './plan.ts'
-import { eventsOf, type LetterRow, type RunRow, type Tables } from './tables.ts'
+import { eventsOf, type DeadLetterRow, type RunRow, type Tables } from './tables.ts'
 
 const ENDS: readonly string[] = ['done', 'partial', 'dropped', 'superseded']
 const LAPSES_MAX = 4
@@ -44,16 +44,16 @@ class Ends {
       if (ENDS.includes(run.kind))
         for (const label of this.#labelsOf(run.events)) end(run.lane, label, `${run.kind} by ${this.#idOf(run)}`)
     }
-    for (const letter of this.#tables.letters) {
-      this.#letter(letter)
-      for (const label of this.#labelsOf(eventsOf(letter))) end(letter.lane, label, `dead in ${letter.id}`)
+    for (const deadLetter of this.#tables.deadLetters) {
+      this.#deadLetter(deadLetter)
+      for (const label of this.#labelsOf(eventsOf(deadLetter))) end(deadLetter.lane, label, `dead in ${deadLetter.id}`)
     }
     for (const input of this.#inputs()) this.#places(input, ends)
     for (const at of ends.keys()) this.#complain(`${at} has an end, and was never placed there`)
     for (const lease of this.#ledger.leases) this.#settled(lease)
     for (const id of this.#listed)
-      if (!this.#tables.letters.some((letter) => letter.id === id))
-        this.#complain(`letter ${id} is listed, and is not there`)
+      if (!this.#tables.deadLetters.some((deadLetter) => deadLetter.id === id))
+        this.#complain(`dead letter ${id} is listed, and is not there`)
     return this.#complaints
   }
 
@@ -101,7 +101,7 @@ class Ends {
         return this.#from(id, labels, leases, (one) => one.outcome?.kind === 'partial')
       case 'dropped':
         if (leases.some(({ outcome, answer }) => isAccepted(answer) && DROPS.includes(outcome?.kind ?? ''))) return
-        if (this.#did('drop-lane', row.lane) || this.#did('drop-letter', id)) return
+        if (this.#did('drop-lane', row.lane) || this.#did('drop-dead-letter', id)) return
         return this.#complain(`${id} is on record as dropped, and nobody dropped it`)
       case 'superseded': {
         const by = this.#byRun.get(row.parent)?.some(({ superseded }) => superseded >= row.events.length)
@@ -111,8 +111,8 @@ class Ends {
       case 'cancelled':
         return this.#from(id, labels, leases, (one) => one.outcome?.kind === 'cancelled')
       case 'dead':
-        if (!this.#tables.letters.some((letter) => letter.id === id))
-          this.#complain(`${id} is dead, and there is no letter`)
+        if (!this.#tables.deadLetters.some((deadLetter) => deadLetter.id === id))
+          this.#complain(`${id} is dead, and there is no dead letter`)
         return
       case 'purged':
         return
@@ -135,10 +135,10 @@ class Ends {
     return this.#byLane.get(target)?.some((act) => act.action === action && act.answer !== 'missing') === true
   }
 
-  #letter(letter: LetterRow): void {
-    const { id, parent, state, reason, lapses, lane } = letter
-    if (state !== 'dead') this.#complain(`letter ${id} is ${state}, and nothing is at work`)
-    if (!this.#listed.has(id)) this.#complain(`letter ${id} is not listed`)
+  #deadLetter(deadLetter: DeadLetterRow): void {
+    const { id, parent, state, reason, lapses, lane } = deadLetter
+    if (state !== 'dead') this.#complain(`dead letter ${id} is ${state}, and nothing is at work`)
+    if (!this.#listed.has(id)) this.#complain(`dead letter ${id} is not listed`)
     const leases = this.#byRun.get(id) ?? []
     const wasPurged =
       this.#did('purge-lane', lane) ||
@@ -147,14 +147,14 @@ class Ends {
       // A claim whose reply was lost holds a lease that no process knows; it may lapse like any other.
       const lapsed = leases.filter(({ answer }) => answer !== 'ok').length
       if (lapses !== LAPSES_MAX || lapsed === 0)
-        this.#complain(`letter ${id} crashed ${lapses} times, and lapsed ${lapsed} times`)
+        this.#complain(`dead letter ${id} crashed ${lapses} times, and lapsed ${lapsed} times`)
       return
     }
     const own = leases.some(({ outcome, answer }) => isAccepted(answer) && outcome?.kind === 'dead')
     const ofParent = (this.#byRun.get(parent) ?? []).some(
       ({ outcome, answer }) => isAccepted(answer) && outcome?.kind === 'partial',
     )
-    if (!own && !ofParent && !wasPurged) this.#complain(`letter ${id} is dead, and no handler failed for good`)
+    if (!own && !ofParent && !wasPurged) this.#complain(`dead letter ${id} is dead, and no handler failed for good`)
   }
 
   /** Checks that the replies to a process were true. */

@@ -72,8 +72,8 @@ function outOfOrder({ sent }: Ledger, leases: readonly Lease[]): readonly string
   const last = new Map<string, number>()
   const seen = new Set<string>()
   const complaints: string[] = []
-  for (const { letter, events, run } of leases.toSorted((one, other) => one.token - other.token)) {
-    for (const label of letter ? [] : events) {
+  for (const { deadLetter, events, run } of leases.toSorted((one, other) => one.token - other.token)) {
+    for (const label of deadLetter ? [] : events) {
       const known = sent.get(label)
       if (known === undefined || known.isPlacedAlone || seen.has(label)) continue
       seen.add(label)

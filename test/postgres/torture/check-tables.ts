@@ -30,9 +30,9 @@ export function checkTables(ledger: Ledger, tables: Tables, remains: Tables): re
   return complaints
 }
 
-function checkEvents(ledger: Ledger, { events, letters, receipts }: Tables): readonly string[] {
+function checkEvents(ledger: Ledger, { events, deadLetters, receipts }: Tables): readonly string[] {
   const complaints: string[] = []
-  const dead = new Set(letters.flatMap(eventsOf))
+  const dead = new Set(deadLetters.flatMap(eventsOf))
   const byId = new Map(events.map((event) => [event.id, event]))
   const counts = Map.groupBy(receipts, ({ event }) => event)
   for (const { input, acked, rolledBack, receipts: least, unknown } of ledger.sent.values()) {

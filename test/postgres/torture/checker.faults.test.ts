@@ -7,7 +7,7 @@ import { torture, type Tortured } from './cluster.ts'
 import { Ledger, type Action, type Lease } from './ledger.ts'
 import { publishOne } from './publishers.ts'
 import { BOUNDS } from './plan.ts'
-import type { EventRow, LetterRow, RunRow, Tables } from './tables.ts'
+import type { EventRow, DeadLetterRow, RunRow, Tables } from './tables.ts'
 
 const [SERVER = { name: '', url: '', tcpUrl: '' }] = inject('postgresServers')
 const PLAN = { url: SERVER.url, seed: 20_261_118, batches: 25, acts: 0, terminated: 0, stalls: 0, crashes: 0 }
@@ -18,7 +18,7 @@ type Rows<T> = { -readonly [K in keyof T]: T[K] }[]
 interface Open {
   readonly events: Rows<EventRow>
   readonly runs: Rows<RunRow>
-  readonly letters: Rows<LetterRow>
+  readonly deadLetters: Rows<DeadLetterRow>
   readonly receipts: { event: number }[]
   readonly stored_bytes: { bytes: number }[]
 }
@@ -109,22 +109,26 @@ const IN_TABLES: readonly (readonly [what: string, complaint: RegExp, plant: (at
     (at) => void (doneRun(at).events = [...doneRun(at).events, the(at.tables.events[0]).seq]),
   ],
   ['a record says dropped', /nobody dropped it/, (at) => void (doneRun(at).kind = 'dropped')],
-  ['a record says dead', /is dead, and there is no letter/, (at) => void (doneRun(at).kind = 'dead')],
+  ['a record says dead', /is dead, and there is no dead letter/, (at) => void (doneRun(at).kind = 'dead')],
   ['a record says superseded', /no run took its place/, (at) => void (doneRun(at).kind = 'superseded')],
   ['a record is of no known kind', /is on record as expired/, (at) => void (doneRun(at).kind = 'expired')],
   ['a record is of another lane', /was never placed there/, (at) => void (doneRun(at).lane = 'elsewhere')],
-  ['a dead letter is gone', /lost: .* has no end/, ({ tables }) => without(tables.letters, the(tables.letters[0]))],
+  [
+    'a dead letter is gone',
+    /lost: .* has no end/,
+    ({ tables }) => without(tables.deadLetters, the(tables.deadLetters[0])),
+  ],
   ['a dead letter is not listed', /is not listed/, ({ listed }) => void listed.shift()],
-  ['a letter is listed that is not there', /is not there/, ({ listed }) => void listed.push('nobody')],
+  ['a dead letter is listed that is not there', /is not there/, ({ listed }) => void listed.push('nobody')],
   [
     'a dead letter waits to be run',
     /is queued, and nothing/,
-    ({ tables }) => void Object.assign(the(tables.letters[0]), { state: 'queued' }),
+    ({ tables }) => void Object.assign(the(tables.deadLetters[0]), { state: 'queued' }),
   ],
   [
     'a dead letter says that it crashed',
     /crashed 4 times, and lapsed 0 times/,
-    ({ tables }) => void Object.assign(the(tables.letters[0]), { reason: 'crashed', lapses: 4 }),
+    ({ tables }) => void Object.assign(the(tables.deadLetters[0]), { reason: 'crashed', lapses: 4 }),
   ],
   ['an event is gone', /acknowledged, and is not stored/, ({ tables }) => void tables.events.shift()],
   [

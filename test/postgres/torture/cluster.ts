@@ -247,7 +247,7 @@ class Cluster {
       await this.#help(operator).catch((error: unknown) => noteError(this.#scene.ledger, 'the drain', error))
       await setTimeout(SHOWN_EVERY_MS)
     }
-    return untilAnswered(this.#scene.ledger, 'deadLetters.list', () => this.#letters(operator))
+    return untilAnswered(this.#scene.ledger, 'deadLetters.list', () => this.#deadLetters(operator))
   }
 
   /** Describes the remaining work; empty if no work remains. Any change of the text shows progress. */
@@ -269,13 +269,13 @@ class Cluster {
       if (hold !== undefined) await operator.admin.lanes.unhold(flow, key)
       if (waiting > 0 && window > Date.now()) await operator.admin.lanes.runNow(flow, key)
     }
-    for (const letter of (await operator.admin.deadLetters.list({}, '', 1_000)).items) {
-      if (letter.kind === 'run' && letter.blocks) await operator.admin.deadLetters.retry(letter.id)
+    for (const deadLetter of (await operator.admin.deadLetters.list({}, '', 1_000)).items) {
+      if (deadLetter.kind === 'run' && deadLetter.blocks) await operator.admin.deadLetters.retry(deadLetter.id)
     }
     await operator.admin.deadLetters.retry({ kind: 'unrouted' })
   }
 
-  async #letters({ admin: { deadLetters } }: Sluice): Promise<readonly string[]> {
+  async #deadLetters({ admin: { deadLetters } }: Sluice): Promise<readonly string[]> {
     const ids: string[] = []
     for (let cursor: string | undefined = ''; cursor !== undefined;) {
       const page: Awaited<ReturnType<typeof deadLetters.list>> = await deadLetters.list({}, cursor)

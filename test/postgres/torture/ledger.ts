@@ -46,7 +46,7 @@ export interface Lease {
   readonly run: string
   readonly parent: string
   readonly token: number
-  readonly letter: boolean
+  readonly deadLetter: boolean
   readonly superseded: number
   readonly events: readonly string[]
   /** When the claim was sent, and when its reply arrived. */
@@ -68,7 +68,7 @@ export interface Lease {
   answer: SettleResult | 'unknown' | undefined
 }
 
-export type Action = 'drop-lane' | 'purge-lane' | 'purge-event' | 'purge-tenant' | 'drop-letter' | 'hold' | 'pause'
+export type Action = 'drop-lane' | 'purge-lane' | 'purge-event' | 'purge-tenant' | 'drop-dead-letter' | 'hold' | 'pause'
 
 /** An act of an operator. */
 export interface Acted {

@@ -25,7 +25,7 @@ const DEEDS = {
   'purge-event': 2,
   retry: 3,
   'retry-all': 1,
-  'drop-letter': 2,
+  'drop-dead-letter': 2,
   'run-now': 2,
   cancel: 2,
   explain: 1,
@@ -80,15 +80,15 @@ async function done(
       return one === undefined ? undefined : purge(operator, { event: one.input.id })
     }
     case 'retry': {
-      const id = await someLetter(operator, chance)
+      const id = await someDeadLetter(operator, chance)
       return id === undefined ? undefined : asked(operator, () => app.admin.deadLetters.retry(id))
     }
     case 'retry-all':
       return asked(operator, () => app.admin.deadLetters.retry({ flow }))
-    case 'drop-letter': {
-      const id = await someLetter(operator, chance)
+    case 'drop-dead-letter': {
+      const id = await someDeadLetter(operator, chance)
       if (id === undefined) return undefined
-      return asked(operator, () => app.admin.deadLetters.drop(id), ledger.act('drop-letter', id))
+      return asked(operator, () => app.admin.deadLetters.drop(id), ledger.act('drop-dead-letter', id))
     }
     case 'cancel':
       return asked(operator, () => app.admin.lanes.cancel(flow, key))
@@ -99,7 +99,7 @@ async function done(
   }
 }
 
-async function someLetter({ app, ledger }: Operator, chance: Chance): Promise<string | undefined> {
+async function someDeadLetter({ app, ledger }: Operator, chance: Chance): Promise<string | undefined> {
   try {
     const { items } = await app.admin.deadLetters.list()
     return items[chance.below(items.length)]?.id

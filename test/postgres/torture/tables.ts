@@ -23,7 +23,7 @@ export interface RunRow {
   readonly events: readonly number[]
 }
 
-export interface LetterRow {
+export interface DeadLetterRow {
   readonly id: string
   readonly parent: string
   readonly lane: string
@@ -40,7 +40,7 @@ export interface LetterRow {
 export interface Tables extends Readonly<Record<string, readonly unknown[]>> {
   readonly events: readonly EventRow[]
   readonly runs: readonly RunRow[]
-  readonly letters: readonly LetterRow[]
+  readonly deadLetters: readonly DeadLetterRow[]
   readonly receipts: readonly { readonly event: number }[]
   readonly stored_bytes: readonly { readonly bytes: number }[]
   readonly meta: readonly { readonly name: string }[]
@@ -65,6 +65,6 @@ export function bytesIn(column: string): number {
 }
 
 /** The placements of a dead letter. */
-export function eventsOf({ places }: LetterRow): readonly number[] {
+export function eventsOf({ places }: DeadLetterRow): readonly number[] {
   return places.filter((_, at) => at % 3 === 1)
 }

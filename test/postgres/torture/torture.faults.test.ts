@@ -32,7 +32,7 @@ function missing({ ledger, tables, terminated }: SoFar): readonly string[] {
     ...leases.flatMap(({ outcome, answer }) => (answer === 'ok' ? `settled as ${outcome?.kind}` : [])),
     ...leases.flatMap(({ answer }) => (answer === undefined ? 'a lease that nobody settled' : [])),
     ...tables.runs.map(({ kind }) => `on record as ${kind}`),
-    ...(tables.letters.length > 0 ? ['a dead letter'] : []),
+    ...(tables.deadLetters.length > 0 ? ['a dead letter'] : []),
     ...(tables.receipts.length > 0 ? ['a receipt'] : []),
     ...(terminated > 0 ? ['a terminated backend'] : []),
   ])

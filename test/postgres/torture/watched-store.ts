@@ -79,7 +79,7 @@ export class WatchedStore {
 
   #claimed({ claimed }: SettleAndClaimReply, sent: number): void {
     for (const lease of claimed) {
-      const { lane, flow, group, runId: run, parent, token, isDeadLetter: letter, superseded, until } = lease
+      const { lane, flow, group, runId: run, parent, token, isDeadLetter, superseded, until } = lease
       this.#ledger.claimed({
         app: this.#app,
         lane,
@@ -88,7 +88,7 @@ export class WatchedStore {
         run,
         parent,
         token,
-        letter,
+        deadLetter: isDeadLetter,
         superseded,
         until,
         sent,

@@ -52,18 +52,18 @@ function back(lane: LedgerLane, run: LedgerRun, lease: LeasedRun, now: Millis): 
   demand(lease.tries === run.tries, `L12: ${name} has ${lease.tries} tries after ${run.tries}`)
   demand(lease.lapses < 4, `L12: ${name} runs after its fourth lapse`)
   run.id = lease.runId
-  const letter = lane.letters.get(`again of ${lease.parent}`)
-  if (letter !== undefined) lane.letters.set(lease.runId, letter)
-  lane.letters.delete(`again of ${lease.parent}`)
+  const deadLetter = lane.deadLetters.get(`again of ${lease.parent}`)
+  if (deadLetter !== undefined) lane.deadLetters.set(lease.runId, deadLetter)
+  lane.deadLetters.delete(`again of ${lease.parent}`)
   return run
 }
 
 function begun(ledger: Ledger, lane: LedgerLane, lease: LeasedRun, claim: ClaimRequest): LedgerRun {
   if (lane.run !== undefined) {
-    endAll(lane.run.innocent, lane.run.letter ? 'dead' : 'waiting')
+    endAll(lane.run.innocent, lane.run.deadLetter ? 'dead' : 'waiting')
     lane.run = undefined
   }
-  const items = lease.isDeadLetter ? fromLetter(lane, lease) : fromLine(ledger, lane, lease, claim)
+  const items = lease.isDeadLetter ? fromDeadLetter(lane, lease) : fromLine(ledger, lane, lease, claim)
   endAll(items, 'in a run')
   return {
     id: lease.runId,
@@ -74,20 +74,20 @@ function begun(ledger: Ledger, lane: LedgerLane, lease: LeasedRun, claim: ClaimR
     notBefore: 0,
     lapses: 0,
     tries: 0,
-    letter: lease.isDeadLetter,
+    deadLetter: lease.isDeadLetter,
     maybeDissolved: false,
     purged: false,
     innocent: [],
   }
 }
 
-function fromLetter(lane: LedgerLane, lease: LeasedRun): readonly Placement[] {
+function fromDeadLetter(lane: LedgerLane, lease: LeasedRun): readonly Placement[] {
   const name = laneName(lane.id)
-  const known = lane.letters.get(lease.runId) ?? lane.letters.get(`rest of ${lease.parent}`)
+  const known = lane.deadLetters.get(lease.runId) ?? lane.deadLetters.get(`rest of ${lease.parent}`)
   demand(known !== undefined && known.queued, `L9: a dead letter of ${name} runs that was not queued`)
-  if (!lane.letters.has(lease.runId)) {
-    lane.letters.delete(`rest of ${lease.parent}`)
-    lane.letters.set(lease.runId, known)
+  if (!lane.deadLetters.has(lease.runId)) {
+    lane.deadLetters.delete(`rest of ${lease.parent}`)
+    lane.deadLetters.set(lease.runId, known)
   }
   known.queued = false
   const events = lease.events.map((event) => event.id).join()
@@ -101,7 +101,7 @@ function fromLine(ledger: Ledger, lane: LedgerLane, lease: LeasedRun, claim: Cla
   const name = laneName(lane.id)
   demand(!ledger.runIds.has(lease.runId), `I21: ${name} begins a run under the old id ${lease.runId}`)
   demand(
-    ![...lane.letters.values()].some((letter) => letter.blocks),
+    ![...lane.deadLetters.values()].some((deadLetter) => deadLetter.blocks),
     `L9: ${name} runs although a dead letter blocks it`,
   )
   const line = waitingIn(lane, lease.rank).toSorted((a, b) => a.order - b.order)

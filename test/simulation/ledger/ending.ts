@@ -7,14 +7,14 @@ import type { LedgerLane, LedgerRun, Placement } from './state.ts'
 export function ending(lane: LedgerLane, run: LedgerRun, settle: Settlement, now: Millis): void {
   const { outcome } = settle
   if (run.purged) {
-    endAll(run.innocent, run.letter ? 'dead' : 'waiting')
+    endAll(run.innocent, run.deadLetter ? 'dead' : 'waiting')
     return over(lane, now)
   }
   switch (outcome.kind) {
     case 'done':
     case 'dropped':
       endAll(run.items, outcome.kind)
-      if (run.id !== undefined) lane.letters.delete(run.id)
+      if (run.id !== undefined) lane.deadLetters.delete(run.id)
       return over(lane, now)
     case 'dead':
       bury(lane, run.id ?? '', { items: run.items, parent: run.parent, blocks: outcome.block })
@@ -26,7 +26,7 @@ export function ending(lane: LedgerLane, run: LedgerRun, settle: Settlement, now
     case 'released':
       return putOff(run, addDelay(now, outcome.after))
     case 'cancelled':
-      run.maybeDissolved = run.tries === 0 && run.lapses === 0 && !run.letter
+      run.maybeDissolved = run.tries === 0 && run.lapses === 0 && !run.deadLetter
       if (run.maybeDissolved) lane.unsure = true
       return putOff(run, now)
     case 'partial':
@@ -48,8 +48,8 @@ type Buried = { readonly items: readonly Placement[]; readonly parent: string; r
 
 function bury(lane: LedgerLane, id: string, { items, parent, blocks }: Buried): void {
   endAll(items, 'dead')
-  const before = lane.letters.get(id)
-  lane.letters.set(id, { items, parent, blocks: blocks || (before?.blocks ?? false), queued: false })
+  const before = lane.deadLetters.get(id)
+  lane.deadLetters.set(id, { items, parent, blocks: blocks || (before?.blocks ?? false), queued: false })
 }
 
 type Partial = Extract<Settlement['outcome'], { readonly kind: 'partial' }>
@@ -62,12 +62,12 @@ function inPart(lane: LedgerLane, run: LedgerRun, outcome: Partial, now: Millis)
     run.items.filter((item) => !dead.includes(item) && !again.includes(item)),
     'done',
   )
-  const letter = lane.letters.get(parent)
-  lane.letters.delete(parent)
+  const deadLetter = lane.deadLetters.get(parent)
+  lane.deadLetters.delete(parent)
   if (dead.length > 0) bury(lane, `rest of ${parent}`, { items: dead, parent, blocks: outcome.block })
   if (again.length === 0) return over(lane, now)
   const until = addDelay(now, outcome.after)
   const rest = { ...run, id: undefined, parent, items: again, leaseEnds: 0, notBefore: until, tries: run.tries + 1 }
   lane.run = rest
-  if (letter !== undefined) lane.letters.set(`again of ${parent}`, { ...letter, items: again, parent })
+  if (deadLetter !== undefined) lane.deadLetters.set(`again of ${parent}`, { ...deadLetter, items: again, parent })
 }

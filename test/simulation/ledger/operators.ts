@@ -18,7 +18,7 @@ export function steered(ledger: Ledger, { call, results, now, unrouted }: SeenSt
       case 'lanes':
         return steeredLane(ledger.lanes.get(String(id)), call.act.kind, now)
       case 'dead':
-        return steeredLetter(ledger, String(id), call.act)
+        return steeredDeadLetter(ledger, String(id), call.act)
       case 'flows':
         if (call.act.kind === 'pause') ledger.paused.add(String(id))
         else ledger.paused.delete(String(id))
@@ -48,35 +48,38 @@ function steeredLane(lane: LedgerLane | undefined, act: string, now: Millis): vo
     run.items.filter((item) => item.state !== 'purged'),
     'dropped',
   )
-  lane.letters.delete(run.id ?? `again of ${run.parent}`)
+  lane.deadLetters.delete(run.id ?? `again of ${run.parent}`)
   lane.run = undefined
   lane.lastEnd = Math.max(lane.lastEnd, now)
 }
 
 /** The dead letter of a partial outcome is known by its parent until a list has shown its id. */
-export function namedLetter(ledger: Ledger, found: { lane: string; parent: string; id: string; events: string }): void {
+export function namedDeadLetter(
+  ledger: Ledger,
+  found: { lane: string; parent: string; id: string; events: string },
+): void {
   const lane = ledger.lanes.get(found.lane)
   for (const name of [`rest of ${found.parent}`, `again of ${found.parent}`]) {
-    const letter = lane?.letters.get(name)
-    if (lane === undefined || letter === undefined) continue
-    if (letter.items.map((item) => item.event).join() !== found.events) continue
-    lane.letters.delete(name)
-    lane.letters.set(found.id, letter)
-    if (lane.run?.items === letter.items) lane.run.id = found.id
+    const deadLetter = lane?.deadLetters.get(name)
+    if (lane === undefined || deadLetter === undefined) continue
+    if (deadLetter.items.map((item) => item.event).join() !== found.events) continue
+    lane.deadLetters.delete(name)
+    lane.deadLetters.set(found.id, deadLetter)
+    if (lane.run?.items === deadLetter.items) lane.run.id = found.id
   }
 }
 
-function steeredLetter(ledger: Ledger, id: string, act: 'retry' | 'drop' | 'unblock'): void {
+function steeredDeadLetter(ledger: Ledger, id: string, act: 'retry' | 'drop' | 'unblock'): void {
   for (const lane of ledger.lanes.values()) {
-    const letter = lane.letters.get(id)
-    if (letter === undefined) continue
+    const deadLetter = lane.deadLetters.get(id)
+    if (deadLetter === undefined) continue
     // Queueing or dropping a dead letter moves the lane's deadline, so its waiting starts again.
     lane.passedBy.clear()
-    if (act === 'retry') letter.queued = true
-    if (act === 'unblock') letter.blocks = false
+    if (act === 'retry') deadLetter.queued = true
+    if (act === 'unblock') deadLetter.blocks = false
     if (act !== 'drop') continue
-    endAll(letter.items, 'dropped')
-    lane.letters.delete(id)
+    endAll(deadLetter.items, 'dropped')
+    lane.deadLetters.delete(id)
   }
 }
 
@@ -100,10 +103,10 @@ function purgeLane(lane: LedgerLane, isPurged: (one: Placement) => boolean, now:
   if (hit.length === 0) return
   const pending = hit.filter((one) => one.state === 'waiting' || one.state === 'in a run' || one.state === 'dead')
   lane.passedBy.clear()
-  for (const [id, letter] of lane.letters) {
-    const items = letter.items.filter((item) => !hit.includes(item))
-    if (items.length === 0) lane.letters.delete(id)
-    else if (items.length < letter.items.length) lane.letters.set(id, { ...letter, items })
+  for (const [id, deadLetter] of lane.deadLetters) {
+    const items = deadLetter.items.filter((item) => !hit.includes(item))
+    if (items.length === 0) lane.deadLetters.delete(id)
+    else if (items.length < deadLetter.items.length) lane.deadLetters.set(id, { ...deadLetter, items })
   }
   const { run } = lane
   if (run !== undefined) run.innocent = run.innocent.filter((item) => !hit.includes(item))
@@ -111,16 +114,16 @@ function purgeLane(lane: LedgerLane, isPurged: (one: Placement) => boolean, now:
     run.purged = true
     run.innocent = run.items.filter((item) => item.state === 'in a run' && !hit.includes(item))
     if (!isLeased(run, now)) {
-      if (run.letter) endAll(run.innocent, 'dead')
+      if (run.deadLetter) endAll(run.innocent, 'dead')
       const rest = {
         ...run,
         id: undefined,
         parent: run.id ?? UNSEEN,
         items: run.innocent,
         purged: false,
-        letter: false,
+        deadLetter: false,
       }
-      lane.run = run.innocent.length === 0 || run.letter ? undefined : rest
+      lane.run = run.innocent.length === 0 || run.deadLetter ? undefined : rest
       lane.lastEnd = Math.max(lane.lastEnd, now)
     }
   }

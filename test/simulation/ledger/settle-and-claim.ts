@@ -99,9 +99,14 @@ function crashed(ledger: Ledger, found: Crash, now: Millis): void {
     `L12: ${laneName(found.id)} is said to have crashed, but its fourth lease has not lapsed`,
   )
   if (lane === undefined) return
-  const blocked = lane.letters.get(found.run)?.blocks ?? false
+  const blocked = lane.deadLetters.get(found.run)?.blocks ?? false
   for (const item of run.items) item.state = 'dead'
-  lane.letters.set(found.run, { items: run.items, parent: run.parent, blocks: blocked || found.blocks, queued: false })
+  lane.deadLetters.set(found.run, {
+    items: run.items,
+    parent: run.parent,
+    blocks: blocked || found.blocks,
+    queued: false,
+  })
   lane.run = undefined
   lane.lastEnd = Math.max(lane.lastEnd, now)
 }
@@ -137,7 +142,7 @@ function checkHead(
 
 function wakesBy(lane: LedgerLane): Millis | undefined {
   if (lane.run !== undefined) return lane.run.leaseEnds > 0 ? lane.run.leaseEnds : lane.run.notBefore
-  if ([...lane.letters.values()].some((letter) => letter.blocks || letter.queued)) return undefined
+  if ([...lane.deadLetters.values()].some((deadLetter) => deadLetter.blocks || deadLetter.queued)) return undefined
   const live = waitingIn(lane, 0)
   const caps = live.map((one) => one.cap).filter((cap) => cap < Number.MAX_SAFE_INTEGER)
   const replays = waitingIn(lane, 1).map((one) => one.arrival)

@@ -32,7 +32,7 @@ export interface LedgerRun {
   notBefore: Millis
   lapses: number
   tries: number
-  readonly letter: boolean
+  readonly deadLetter: boolean
   /** The run settled as `cancelled`: it returns whole, or is dissolved. */
   maybeDissolved: boolean
   purged: boolean
@@ -40,7 +40,7 @@ export interface LedgerRun {
   innocent: readonly Placement[]
 }
 
-interface LedgerLetter {
+interface LedgerDeadLetter {
   readonly items: readonly Placement[]
   readonly parent: string
   blocks: boolean
@@ -54,7 +54,7 @@ export interface LedgerLane {
   placements: readonly Placement[]
   run: LedgerRun | undefined
   /** By id, or by `rest of <parent>` if the id is not known yet. */
-  readonly letters: Map<string, LedgerLetter>
+  readonly deadLetters: Map<string, LedgerDeadLetter>
   lastEnd: Millis
   held: boolean
   /** Steered, purged or dissolved: until its next claim, replies do not show whether the lane is ready. */
@@ -112,7 +112,7 @@ export function ledgerLane(ledger: Ledger, of: { lane: LaneId; flow: string; gro
     group: of.group,
     placements: [],
     run: undefined,
-    letters: new Map(),
+    deadLetters: new Map(),
     lastEnd: 0,
     held: false,
     unsure: false,
@@ -144,7 +144,7 @@ export function endAll(items: readonly Placement[], state: PlacementState): void
 /** Whether by the rules the lane may certainly be served now as a healthy lane. */
 export function isSurelyReady(ledger: Ledger, lane: LedgerLane, now: Millis): boolean {
   if (now < ledger.latest || lane.lastEnd > now || lane.held || lane.unsure || lane.run !== undefined) return false
-  if ([...lane.letters.values()].some((letter) => letter.blocks || letter.queued)) return false
+  if ([...lane.deadLetters.values()].some((deadLetter) => deadLetter.blocks || deadLetter.queued)) return false
   const live = waitingIn(lane, 0)
   const last = lane.placements.findLast((one) => one.rank === 0)
   const windowOver = live.some((one) => one.cap <= now) || (last !== undefined && last.quietEnds <= now)

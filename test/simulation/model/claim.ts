@@ -2,7 +2,7 @@
 import { addDelay, NEVER } from '../../../src/clock.ts'
 import type { ClaimRequest } from '../../../src/store/contract/index.ts'
 import { capOfWindow, isLive, least, liveSpots, replaySpots, runEnded, setDeadline } from './state.ts'
-import type { Letter, Model, ModelLane, ModelRun, Spot } from './state.ts'
+import type { ModelDeadLetter, Model, ModelLane, ModelRun, Spot } from './state.ts'
 
 export interface Granted {
   readonly lane: ModelLane
@@ -14,7 +14,7 @@ export interface Granted {
 
 export interface Claimed {
   readonly granted: readonly Granted[]
-  readonly crashed: readonly { readonly lane: ModelLane; readonly letter: Letter }[]
+  readonly crashed: readonly { readonly lane: ModelLane; readonly deadLetter: ModelDeadLetter }[]
 }
 
 const LAPSES_OF_A_CRASH = 4
@@ -75,7 +75,7 @@ function nextLane(model: Model, call: ClaimRequest, left: Record<Line, number>):
 
 export function claim(model: Model, call: ClaimRequest): Claimed {
   const granted: Granted[] = []
-  const crashed: { lane: ModelLane; letter: Letter }[] = []
+  const crashed: { lane: ModelLane; deadLetter: ModelDeadLetter }[] = []
   if (model.paused.has(call.flow)) return { granted, crashed }
   const left = { healthy: call.maxRuns, failing: call.maxFailing, suspect: call.maxSuspects }
   while (granted.length < call.maxRuns) {
@@ -84,16 +84,16 @@ export function claim(model: Model, call: ClaimRequest): Claimed {
     const due = lane.deadline
     const line = lineOf(lane, model.now)
     if (lane.run !== undefined && lane.run.purged) {
-      endPurgedLetter(lane, lane.run)
+      endPurgedDeadLetter(lane, lane.run)
       runEnded(model, lane, { whileRunning: 'window', keep: 0 })
       continue
     }
     if (lane.run !== undefined && lapsesFound(lane.run, model.now) >= LAPSES_OF_A_CRASH) {
-      crashed.push({ lane, letter: crash(model, lane, lane.run, call.blockOnCrash) })
+      crashed.push({ lane, deadLetter: crash(model, lane, lane.run, call.blockOnCrash) })
       continue
     }
     left[line] -= 1
-    const fresh = lane.run === undefined && !lane.letters.some((letter) => letter.state === 'queued')
+    const fresh = lane.run === undefined && !lane.deadLetters.some((deadLetter) => deadLetter.state === 'queued')
     const run = turnOf(model, lane, call)
     if (call.maxPerGroup !== undefined) model.served.set(`${lane.flow}/${lane.group}`, ++model.counter)
     granted.push({ lane, run, fresh, due })
@@ -101,23 +101,30 @@ export function claim(model: Model, call: ClaimRequest): Claimed {
   return { granted, crashed }
 }
 
-function crash(model: Model, lane: ModelLane, run: ModelRun, block: boolean): Letter {
+function crash(model: Model, lane: ModelLane, run: ModelRun, block: boolean): ModelDeadLetter {
   run.lapses += 1
-  const letter = buryRun(model, lane, run, { reason: 'crashed', block })
+  const deadLetter = buryRun(model, lane, run, { reason: 'crashed', block })
   runEnded(model, lane, { whileRunning: 'window', keep: 0 })
-  return letter
+  return deadLetter
 }
 
 /** The events that a purge left in the dead letter are dead as before. */
-export function endPurgedLetter(lane: ModelLane, run: ModelRun): void {
-  if (run.letter !== undefined) run.letter.state = 'dead'
-  lane.letters = lane.letters.filter((letter) => letter !== run.letter || letter.spots.length > 0)
+export function endPurgedDeadLetter(lane: ModelLane, run: ModelRun): void {
+  if (run.deadLetter !== undefined) run.deadLetter.state = 'dead'
+  lane.deadLetters = lane.deadLetters.filter(
+    (deadLetter) => deadLetter !== run.deadLetter || deadLetter.spots.length > 0,
+  )
 }
 
 /** The run's events become a dead letter under its id; a run of a dead letter becomes that dead letter again. */
-export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { reason: string; block: boolean }): Letter {
-  const before = run.letter
-  const letter: Letter = {
+export function buryRun(
+  model: Model,
+  lane: ModelLane,
+  run: ModelRun,
+  why: { reason: string; block: boolean },
+): ModelDeadLetter {
+  const before = run.deadLetter
+  const deadLetter: ModelDeadLetter = {
     id: run.id,
     parent: run.parent,
     replay: run.replay,
@@ -134,9 +141,11 @@ export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { rea
     due: 0,
   }
   // It is the same dead letter, in its old place among the others.
-  const known = before !== undefined && lane.letters.includes(before)
-  lane.letters = known ? lane.letters.map((other) => (other === before ? letter : other)) : [...lane.letters, letter]
-  return letter
+  const known = before !== undefined && lane.deadLetters.includes(before)
+  lane.deadLetters = known
+    ? lane.deadLetters.map((other) => (other === before ? deadLetter : other))
+    : [...lane.deadLetters, deadLetter]
+  return deadLetter
 }
 
 function turnOf(model: Model, lane: ModelLane, call: ClaimRequest): ModelRun {
@@ -156,11 +165,11 @@ function turnOf(model: Model, lane: ModelLane, call: ClaimRequest): ModelRun {
 }
 
 function newRun(model: Model, lane: ModelLane, call: ClaimRequest): ModelRun {
-  const letter = lane.letters.find((other) => other.state === 'queued')
-  if (letter !== undefined) {
-    letter.state = 'running'
-    const { id, parent, replay, family } = letter
-    return { ...blankRun(letter.spots), id, parent, replay, family, letter, frozen: true }
+  const deadLetter = lane.deadLetters.find((other) => other.state === 'queued')
+  if (deadLetter !== undefined) {
+    deadLetter.state = 'running'
+    const { id, parent, replay, family } = deadLetter
+    return { ...blankRun(deadLetter.spots), id, parent, replay, family, deadLetter, frozen: true }
   }
   const live = liveSpots(lane)
   const replays = replaySpots(lane)
@@ -212,7 +221,7 @@ export function blankRun(spots: readonly Spot[]): ModelRun {
     family: new Set(spots.map(({ event }) => event)),
     rank: 0,
     replay: '',
-    letter: undefined,
+    deadLetter: undefined,
     state: 'snoozed',
     token: 0,
     until: 0,

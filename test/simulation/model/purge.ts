@@ -5,7 +5,7 @@
 import { PURGED_TEXT } from '../../../src/model/steer.ts'
 import type { PurgeTarget } from '../../../src/store/contract/index.ts'
 import { UNSEEN, isLive, isPending, least, liveSpots, runEnded, setDeadline } from './state.ts'
-import type { Letter, Model, ModelLane, ModelRun, Spot } from './state.ts'
+import type { ModelDeadLetter, Model, ModelLane, ModelRun, Spot } from './state.ts'
 
 /** What the simulation purges by. */
 export type Purged = Exclude<PurgeTarget, { readonly kind: 'subject' }>
@@ -42,27 +42,29 @@ type IsPurged = (spot: Pick<Spot, 'event'>) => boolean
 
 function purgeLane(model: Model, lane: ModelLane | undefined, isPurged: IsPurged): void {
   if (lane === undefined) return
-  for (const letter of lane.letters) purgeReason(letter, isPurged)
-  const inLetters = lane.letters.flatMap((letter) => letter.spots)
+  for (const deadLetter of lane.deadLetters) purgeReason(deadLetter, isPurged)
+  const inDeadLetters = lane.deadLetters.flatMap((deadLetter) => deadLetter.spots)
   const inRun = lane.run === undefined ? [] : [...lane.run.spots, ...lane.run.innocent]
-  const touched = [...lane.waiting, ...inLetters, ...inRun].some(isPurged)
+  const touched = [...lane.waiting, ...inDeadLetters, ...inRun].some(isPurged)
   const caps = liveSpots(lane)
     .filter((spot) => isPurged(spot) && !spot.isLeftOver)
     .map((spot) => spot.cap)
   lane.strayCap = least([...caps, lane.strayCap])
   lane.waiting = lane.waiting.filter((spot) => !isPurged(spot))
-  for (const letter of lane.letters) letter.spots = letter.spots.filter((spot) => !isPurged(spot))
-  lane.letters = lane.letters.filter((letter) => letter.state === 'running' || letter.spots.length > 0)
+  for (const deadLetter of lane.deadLetters) deadLetter.spots = deadLetter.spots.filter((spot) => !isPurged(spot))
+  lane.deadLetters = lane.deadLetters.filter(
+    (deadLetter) => deadLetter.state === 'running' || deadLetter.spots.length > 0,
+  )
   const { run } = lane
   if (run !== undefined && run.innocent.some(isPurged)) purgeInnocent(model, lane, run, isPurged)
   if (run !== undefined && run.spots.some(isPurged)) purgeRun(model, lane, run, isPurged)
   if (touched) setDeadline(model, lane, false)
 }
 
-function purgeReason(letter: Letter, isPurged: IsPurged): void {
-  if (letter.reason === 'crashed') return
-  if (letter.spots.some(isPurged)) letter.reason = PURGED_TEXT
-  else if ([...letter.family].some((event) => isPurged({ event }))) letter.mayHaveLostReason = true
+function purgeReason(deadLetter: ModelDeadLetter, isPurged: IsPurged): void {
+  if (deadLetter.reason === 'crashed') return
+  if (deadLetter.spots.some(isPurged)) deadLetter.reason = PURGED_TEXT
+  else if ([...deadLetter.family].some((event) => isPurged({ event }))) deadLetter.mayHaveLostReason = true
 }
 
 /** A purged run loses more of its events. If its lease has lapsed and no event is left, the run is removed. */
@@ -74,17 +76,18 @@ function purgeInnocent(model: Model, lane: ModelLane, run: ModelRun, isPurged: I
 
 function purgeRun(model: Model, lane: ModelLane, run: ModelRun, isPurged: IsPurged): void {
   const rest = run.spots.filter((spot) => !isPurged(spot))
-  const { letter } = run
-  if (letter !== undefined) letter.spots = rest
-  if (rest.length === 0 && !isLive(run, model.now)) lane.letters = lane.letters.filter((other) => other !== letter)
+  const { deadLetter } = run
+  if (deadLetter !== undefined) deadLetter.spots = rest
+  if (rest.length === 0 && !isLive(run, model.now))
+    lane.deadLetters = lane.deadLetters.filter((other) => other !== deadLetter)
   if (isLive(run, model.now)) {
-    run.innocent = letter === undefined ? rest : []
+    run.innocent = deadLetter === undefined ? rest : []
     run.spots = []
     run.purged = true
-  } else if (rest.length > 0 && letter === undefined) {
+  } else if (rest.length > 0 && deadLetter === undefined) {
     lane.run = { ...run, id: undefined, parent: run.id ?? UNSEEN, spots: rest }
   } else {
-    if (letter !== undefined) letter.state = 'dead'
+    if (deadLetter !== undefined) deadLetter.state = 'dead'
     runEnded(model, lane, { whileRunning: 'window', keep: 0 })
   }
 }

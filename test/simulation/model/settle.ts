@@ -9,7 +9,7 @@ import type {
   Settlement,
   SettleResult,
 } from '../../../src/store/contract/index.ts'
-import { blankRun, buryRun, endPurgedLetter } from './claim.ts'
+import { blankRun, buryRun, endPurgedDeadLetter } from './claim.ts'
 import { ANY_ERROR, store } from './place.ts'
 import { canBeCancelled, isLive, liveSpots, runEnded, setDeadline } from './state.ts'
 import type { Model, ModelLane, ModelRun } from './state.ts'
@@ -32,7 +32,7 @@ export function settle(model: Model, call: Settlement, routes: number): ModelSet
   if (held === undefined) return { settled: 'lost', published: [] }
   const { lane, run } = held
   if (run.purged) {
-    endPurgedLetter(lane, run)
+    endPurgedDeadLetter(lane, run)
     runEnded(model, lane, call)
     return { settled: 'purged', published: [] }
   }
@@ -53,7 +53,7 @@ function settleRun(model: Model, { lane, run }: Held, call: Settlement, outcome:
   switch (outcome.kind) {
     case 'done':
     case 'dropped':
-      removeLetter(lane, run)
+      removeDeadLetter(lane, run)
       return runEnded(model, lane, call)
     case 'retry':
       run.tries += 1
@@ -80,8 +80,8 @@ function settleRun(model: Model, { lane, run }: Held, call: Settlement, outcome:
   }
 }
 
-function removeLetter(lane: ModelLane, run: ModelRun): void {
-  lane.letters = lane.letters.filter((letter) => letter !== run.letter)
+function removeDeadLetter(lane: ModelLane, run: ModelRun): void {
+  lane.deadLetters = lane.deadLetters.filter((deadLetter) => deadLetter !== run.deadLetter)
 }
 
 function putOff(model: Model, { lane, run }: Held, after: number, state: 'retrying' | 'snoozed' = 'snoozed'): void {
@@ -116,11 +116,11 @@ function settlePart(model: Model, { lane, run }: Held, call: Settlement, outcome
   const dead = run.spots.filter((spot) => outcome.dead.includes(spot.event))
   const again = run.spots.filter((spot) => outcome.retry.includes(spot.event) && !dead.includes(spot))
   if (again.length + dead.length === 0) return settleRun(model, { lane, run }, call, { kind: 'done' })
-  const rest = run.letter && { ...run.letter, id: undefined, parent: run.id ?? '', spots: again }
+  const rest = run.deadLetter && { ...run.deadLetter, id: undefined, parent: run.id ?? '', spots: again }
   // The rest of a dead letter is a dead letter, in its place among the others, and still blocks the lane.
   if (rest !== undefined && again.length > 0) {
-    lane.letters = lane.letters.map((letter) => (letter === run.letter ? rest : letter))
-  } else removeLetter(lane, run)
+    lane.deadLetters = lane.deadLetters.map((deadLetter) => (deadLetter === run.deadLetter ? rest : deadLetter))
+  } else removeDeadLetter(lane, run)
   const tries = run.tries + 1
   const child = {
     ...blankRun([]),
@@ -142,7 +142,7 @@ function settlePart(model: Model, { lane, run }: Held, call: Settlement, outcome
     state64: run.state64,
     left: run.left,
     spots: again,
-    letter: rest,
+    deadLetter: rest,
     state: 'retrying',
     failing: true,
     frozen: true,

@@ -39,7 +39,7 @@ export interface ModelRun {
   family: ReadonlySet<string>
   rank: Rank
   replay: string
-  letter: Letter | undefined
+  deadLetter: ModelDeadLetter | undefined
   state: 'running' | 'retrying' | 'snoozed'
   token: number
   until: Millis
@@ -66,7 +66,7 @@ export interface ModelRun {
   superseded: number
 }
 
-export interface Letter {
+export interface ModelDeadLetter {
   /** Undefined until a list has shown it: the store draws the id of a partial outcome. */
   id: string | undefined
   readonly parent: string
@@ -102,7 +102,7 @@ export interface ModelLane {
   turnsBesideReplays: number
   run: ModelRun | undefined
   /** In the order of their first deaths. */
-  letters: readonly Letter[]
+  deadLetters: readonly ModelDeadLetter[]
   held: Millis | undefined
   /** A hold that had expired at the last maintenance: a store still has it if it keeps the lane for the times of its runs. */
   mayRememberHold: boolean
@@ -199,7 +199,7 @@ export function laneFor(model: Model, place: Placement, tenant: string): ModelLa
     replaysDue: NEVER,
     turnsBesideReplays: 0,
     run: undefined,
-    letters: [],
+    deadLetters: [],
     held: undefined,
     mayRememberHold: false,
     ended: undefined,
@@ -224,7 +224,7 @@ export function isLive(run: ModelRun, now: Millis): boolean {
 
 /** Whether the run can be dissolved at all (L6c). A passed cap only keeps events from requesting it. */
 export function canBeCancelled(run: ModelRun, now: Millis): boolean {
-  const fromTheLine = run.rank === 0 && run.letter === undefined
+  const fromTheLine = run.rank === 0 && run.deadLetter === undefined
   return isLive(run, now) && fromTheLine && !run.frozen && !run.committed && !run.purged
 }
 
@@ -234,7 +234,7 @@ export function isPending(model: Model, event: string): boolean {
   if (model.unrouted.some((entry) => entry.event === event)) return true
   return [...model.lanes.values()].some((lane) => {
     const inRun = lane.run !== undefined && (has(lane.run.spots) || has(lane.run.innocent))
-    return inRun || has(lane.waiting) || lane.letters.some((letter) => has(letter.spots))
+    return inRun || has(lane.waiting) || lane.deadLetters.some((deadLetter) => has(deadLetter.spots))
   })
 }
 
@@ -261,9 +261,9 @@ export function least(numbers: readonly Millis[]): Millis {
 
 /** A lane of which nothing has to be kept. */
 function isForgotten(model: Model, lane: ModelLane): boolean {
-  const letters = lane.letters.some((letter) => letter.blocks || letter.state === 'queued')
+  const deadLetters = lane.deadLetters.some((deadLetter) => deadLetter.blocks || deadLetter.state === 'queued')
   const held = lane.held !== undefined && lane.held > model.now
-  return lane.waiting.length === 0 && lane.run === undefined && !letters && !held
+  return lane.waiting.length === 0 && lane.run === undefined && !deadLetters && !held
 }
 
 /** Expired holds and times stay expired, even if the clock jumps back. */
@@ -274,9 +274,9 @@ function forgetThePast(model: Model, lane: ModelLane): void {
 
 function deadlineOf(lane: ModelLane): Millis {
   if (lane.run !== undefined) return lane.run.until
-  const queued = lane.letters.filter((letter) => letter.state === 'queued')
-  if (queued.length > 0) return least(queued.map((letter) => letter.due))
-  if (lane.letters.some((letter) => letter.blocks)) return NEVER
+  const queued = lane.deadLetters.filter((deadLetter) => deadLetter.state === 'queued')
+  if (queued.length > 0) return least(queued.map((deadLetter) => deadLetter.due))
+  if (lane.deadLetters.some((deadLetter) => deadLetter.blocks)) return NEVER
   return Math.min(lane.window, lane.replaysDue)
 }
 
@@ -303,7 +303,7 @@ export function runEnded(model: Model, lane: ModelLane, end: RunEndOptions): voi
   lane.run = undefined
   lane.waiting = [...lane.waiting, ...run.innocent].toSorted((a, b) => a.position - b.position)
   if (end.keep > 0) lane.ended = { at: model.now, keep: end.keep }
-  const fromTheLine = run.rank === 0 && run.letter === undefined
+  const fromTheLine = run.rank === 0 && run.deadLetter === undefined
   const leftOver = liveSpots(lane).some((spot) => run.left.includes(spot))
   const atOnce =
     leftOver || run.innocent.some((spot) => spot.rank === 0) || (fromTheLine && end.whileRunning === 'requeue')
@@ -312,6 +312,6 @@ export function runEnded(model: Model, lane: ModelLane, end: RunEndOptions): voi
   if (isPurged) lane.strayCap = Math.min(lane.strayCap, run.earliestCap)
   if (isPurged || leftOver) lane.strayCap = Math.min(lane.strayCap, model.now)
   lane.replaysDue = model.now
-  for (const letter of lane.letters) if (letter.state === 'queued') letter.due = model.now
+  for (const deadLetter of lane.deadLetters) if (deadLetter.state === 'queued') deadLetter.due = model.now
   setDeadline(model, lane, true)
 }

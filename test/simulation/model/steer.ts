@@ -2,7 +2,7 @@
 import { addDelay } from '../../../src/clock.ts'
 import type { LaneAction, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
 import { canBeCancelled, isLive, least, liveSpots, runEnded, setDeadline } from './state.ts'
-import type { Letter, Model, ModelLane } from './state.ts'
+import type { ModelDeadLetter, Model, ModelLane } from './state.ts'
 
 export type Steered = SteerReply['results'][number]
 
@@ -10,8 +10,8 @@ export type Steered = SteerReply['results'][number]
 function isKnown(model: Model, lane: ModelLane | undefined): lane is ModelLane {
   if (lane === undefined) return false
   const held = lane.held !== undefined && lane.held > model.now
-  const letters = lane.letters.some((letter) => letter.blocks || letter.state === 'queued')
-  return lane.waiting.length > 0 || lane.run !== undefined || letters || held
+  const deadLetters = lane.deadLetters.some((deadLetter) => deadLetter.blocks || deadLetter.state === 'queued')
+  return lane.waiting.length > 0 || lane.run !== undefined || deadLetters || held
 }
 
 /** The reply to a steer of a lane. `seen` matters only if a store may have forgotten the lane: an empty one, or an expired hold. */
@@ -68,38 +68,38 @@ function drop(model: Model, lane: ModelLane): Steered {
   lane.waiting = []
   if (runWaits) {
     run.innocent = []
-    lane.letters = lane.letters.filter((letter) => letter !== run.letter)
+    lane.deadLetters = lane.deadLetters.filter((deadLetter) => deadLetter !== run.deadLetter)
     runEnded(model, lane, { whileRunning: 'window', keep: 0 })
   } else setDeadline(model, lane, false)
   return 'ok'
 }
 
-function letterOf(model: Model, id: string): { lane: ModelLane; letter: Letter } | undefined {
+function deadLetterOf(model: Model, id: string): { lane: ModelLane; deadLetter: ModelDeadLetter } | undefined {
   for (const lane of model.lanes.values()) {
-    const letter = lane.letters.find((other) => other.id === id)
-    if (letter !== undefined) return { lane, letter }
+    const deadLetter = lane.deadLetters.find((other) => other.id === id)
+    if (deadLetter !== undefined) return { lane, deadLetter }
   }
   return undefined
 }
 
-function steerLetter(model: Model, id: string, act: 'retry' | 'drop' | 'unblock'): Steered {
-  const found = letterOf(model, id)
+function steerDeadLetter(model: Model, id: string, act: 'retry' | 'drop' | 'unblock'): Steered {
+  const found = deadLetterOf(model, id)
   if (found === undefined) return 'missing'
-  const { lane, letter } = found
+  const { lane, deadLetter } = found
   if (act === 'unblock') {
-    if (!letter.blocks) return 'already'
-    letter.blocks = false
+    if (!deadLetter.blocks) return 'already'
+    deadLetter.blocks = false
     setDeadline(model, lane, false)
-  } else if (letter.state === 'running') return act === 'retry' ? 'already' : 'running'
+  } else if (deadLetter.state === 'running') return act === 'retry' ? 'already' : 'running'
   else if (act === 'drop') {
-    lane.letters = lane.letters.filter((other) => other !== letter)
+    lane.deadLetters = lane.deadLetters.filter((other) => other !== deadLetter)
     setDeadline(model, lane, false)
-  } else if (letter.state === 'queued') return 'already'
+  } else if (deadLetter.state === 'queued') return 'already'
   else {
-    letter.state = 'queued'
-    letter.due = model.now
+    deadLetter.state = 'queued'
+    deadLetter.due = model.now
     // The lane keeps the place of its first queued dead letter, even if that one is dropped.
-    const queued = lane.letters.filter(({ state }) => state === 'queued')
+    const queued = lane.deadLetters.filter(({ state }) => state === 'queued')
     const first = least(queued.map(({ due }) => due))
     for (const one of queued) one.due = first
   }
@@ -133,7 +133,7 @@ export function steer(model: Model, call: SteerCall, seen: readonly Steered[]): 
     case 'lanes':
       return call.ids.map((id, n) => steerLane(model, id, call.act, seen[n]))
     case 'dead':
-      return call.ids.map((id) => steerLetter(model, id, call.act))
+      return call.ids.map((id) => steerDeadLetter(model, id, call.act))
     case 'unrouted':
       return call.ids.map((id) => steerUnrouted(model, id, call.act))
     case 'flows':

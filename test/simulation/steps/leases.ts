@@ -18,7 +18,7 @@ function shownByModel(world: World, { lane, run, fresh, due }: Granted): object 
     run: fresh || run.id === undefined ? 'a new one' : run.id,
     parent: run.parent,
     rank: run.rank,
-    letter: run.letter !== undefined,
+    deadLetter: run.deadLetter !== undefined,
     replay: run.replay,
     tries: run.tries,
     lapses: run.lapses,
@@ -42,7 +42,7 @@ function shownByStore(world: World, lease: LeasedRun, granted: Granted | undefin
     run: isNew ? 'a new one' : lease.runId,
     parent: granted?.run.parent === UNSEEN && !world.runIds.has(lease.parent) ? UNSEEN : lease.parent,
     rank: lease.rank,
-    letter: lease.isDeadLetter,
+    deadLetter: lease.isDeadLetter,
     replay: lease.replay,
     tries: lease.tries,
     lapses: lease.lapses,
@@ -72,7 +72,7 @@ export function bindLeases(
     world.runIds.add(lease.runId)
     one.run.id = lease.runId
     one.run.token = lease.token
-    if (one.run.letter !== undefined) one.run.letter.id = lease.runId
+    if (one.run.deadLetter !== undefined) one.run.deadLetter.id = lease.runId
   })
 }
 
@@ -80,8 +80,8 @@ function reachOf(world: World, { lane, run, fresh }: Granted): void {
   world.reach(fresh ? 'run: new' : 'run: back')
   const liveIsDue = lane.waiting.some((spot) => spot.rank === 0) && lane.window <= world.model.now
   if (run.rank === 1) world.reach(liveIsDue && fresh ? 'run: replay, its ninth turn' : 'run: replay')
-  if (run.letter !== undefined) world.reach('run: dead letter by hand')
-  if (run.letter?.blocks === true) world.reach('run: dead letter that blocks its lane')
+  if (run.deadLetter !== undefined) world.reach('run: dead letter by hand')
+  if (run.deadLetter?.blocks === true) world.reach('run: dead letter that blocks its lane')
   if (run.lapses > 0) world.reach(`run: lapsed ${run.lapses}`)
   if (run.parent !== '') world.reach('run: rest of a partial')
   if (fresh && run.left.length > 0) world.reach('run: leaves some over')

@@ -3,9 +3,9 @@ import { NEVER } from '../../../src/clock.ts'
 import { PURGED_TEXT } from '../../../src/model/steer.ts'
 import type { LaneAction, PurgeReply, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
 import type { Command } from '../commands.ts'
-import { namedLetter, purged, steered } from '../ledger/operators.ts'
+import { namedDeadLetter, purged, steered } from '../ledger/operators.ts'
 import { purge, type Purged } from '../model/purge.ts'
-import type { Letter } from '../model/state.ts'
+import type { ModelDeadLetter } from '../model/state.ts'
 import { steer } from '../model/steer.ts'
 import { laneName, laneOf, tenantOf } from '../settings.ts'
 import { demand, expectSame } from '../violation.ts'
@@ -17,7 +17,7 @@ export function issueSteer(world: World, call: SteerCall): Issued {
   const act = typeof call.act === 'string' ? call.act : call.act.kind
   const names = call.ids.map((id) => (typeof id === 'string' ? laneName(id) : String(id)))
   return {
-    label: `steer ${call.what} ${act} ${call.what === 'dead' ? 'a letter' : names.join(', ')}`,
+    label: `steer ${call.what} ${act} ${call.what === 'dead' ? 'a dead letter' : names.join(', ')}`,
     send: () => world.store.steer(call),
     check(reply) {
       const { results } = reply as SteerReply
@@ -47,31 +47,31 @@ export function steerLane(world: World, command: Of<'steer-lane'>): Issued {
   return issueSteer(world, { what: 'lanes', ids: [lane], act: laneAct(command) })
 }
 
-export function lettersOf(world: World): readonly Letter[] {
-  return [...world.model.lanes.values()].flatMap((lane) => lane.letters)
+export function deadLettersOf(world: World): readonly ModelDeadLetter[] {
+  return [...world.model.lanes.values()].flatMap((lane) => lane.deadLetters)
 }
 
 /** Dead letters of a partial outcome have ids that only the list shows. */
-export async function learnLetters(world: World): Promise<void> {
-  for (const letter of lettersOf(world).filter((one) => one.id === undefined)) {
-    const { items } = await world.store.find({ kind: 'dead', filter: { lane: letter.lane }, cursor: '', n: 100 })
-    const events = letter.spots.map((spot) => spot.event).join()
+export async function learnDeadLetters(world: World): Promise<void> {
+  for (const deadLetter of deadLettersOf(world).filter((one) => one.id === undefined)) {
+    const { items } = await world.store.find({ kind: 'dead', filter: { lane: deadLetter.lane }, cursor: '', n: 100 })
+    const events = deadLetter.spots.map((spot) => spot.event).join()
     const found = items.find(
-      (item) => !world.runIds.has(item.id) && item.events.join() === events && item.parent === letter.parent,
+      (item) => !world.runIds.has(item.id) && item.events.join() === events && item.parent === deadLetter.parent,
     )
     demand(found !== undefined, `the dead letter of ${events} is missing`)
-    letter.id = found.id
-    namedLetter(world.ledger, { lane: letter.lane, parent: letter.parent, id: found.id, events })
-    const run = world.model.lanes.get(letter.lane)?.run
-    if (run?.letter === letter) run.id = found.id
+    deadLetter.id = found.id
+    namedDeadLetter(world.ledger, { lane: deadLetter.lane, parent: deadLetter.parent, id: found.id, events })
+    const run = world.model.lanes.get(deadLetter.lane)?.run
+    if (run?.deadLetter === deadLetter) run.id = found.id
     world.runIds.add(found.id)
   }
 }
 
 export async function steerDead(world: World, command: Of<'steer-dead'>): Promise<Issued | undefined> {
-  await learnLetters(world)
-  const letters = lettersOf(world)
-  const id = letters[command.letter % letters.length]?.id
+  await learnDeadLetters(world)
+  const deadLetters = deadLettersOf(world)
+  const id = deadLetters[command.deadLetter % deadLetters.length]?.id
   return id === undefined ? undefined : issueSteer(world, { what: 'dead', ids: [id], act: command.act })
 }
 
@@ -149,16 +149,16 @@ export function inspect(world: World): Issued {
   return {
     label: 'inspect',
     async send() {
-      await learnLetters(world)
+      await learnDeadLetters(world)
       const flows = world.flows.map((flow) => flow.name)
       const pages = await Promise.all(
         flows.map((flow) => world.store.find({ kind: 'dead', filter: { flow }, cursor: '', n: 1000 })),
       )
-      return { letters: pages.flatMap((page) => page.items), stats: await world.store.stats() }
+      return { deadLetters: pages.flatMap((page) => page.items), stats: await world.store.stats() }
     },
     check(reply) {
-      const { letters, stats } = reply as {
-        letters: readonly {
+      const { deadLetters, stats } = reply as {
+        deadLetters: readonly {
           id: string
           state: string
           reason: string
@@ -170,19 +170,19 @@ export function inspect(world: World): Issued {
         }[]
         stats: { deadLetters: number; flows: readonly { flow: string; paused: unknown }[] }
       }
-      const cleared = new Set(letters.filter(({ reason }) => reason === PURGED_TEXT).map(({ id }) => id))
-      const ours = lettersOf(world).map((letter) => {
-        const isCleared = letter.mayHaveLostReason && cleared.has(letter.id ?? '')
-        const events = letter.spots.map((spot) => spot.event)
-        return { ...letter, events, ...(isCleared && { reason: PURGED_TEXT }) }
+      const cleared = new Set(deadLetters.filter(({ reason }) => reason === PURGED_TEXT).map(({ id }) => id))
+      const ours = deadLettersOf(world).map((deadLetter) => {
+        const isCleared = deadLetter.mayHaveLostReason && cleared.has(deadLetter.id ?? '')
+        const events = deadLetter.spots.map((spot) => spot.event)
+        return { ...deadLetter, events, ...(isCleared && { reason: PURGED_TEXT }) }
       })
-      const silent = letters.find((one) => one.reason !== 'crashed' && one.attempts.length === 0)
+      const silent = deadLetters.find((one) => one.reason !== 'crashed' && one.attempts.length === 0)
       demand(silent === undefined, 'L9: a dead letter lacks the ends of its attempts')
-      const shown = (all: readonly Omit<(typeof letters)[number], 'attempts'>[]): string[] =>
+      const shown = (all: readonly Omit<(typeof deadLetters)[number], 'attempts'>[]): string[] =>
         all
           .map((one) => JSON.stringify([one.id, one.state, one.reason, one.tries, one.lapses, one.blocks, one.events]))
           .toSorted()
-      expectSame('dead letters', shown(ours.map((one) => ({ ...one, id: one.id ?? '' }))), shown(letters))
+      expectSame('dead letters', shown(ours.map((one) => ({ ...one, id: one.id ?? '' }))), shown(deadLetters))
       expectSame('the count of dead letters', ours.length, stats.deadLetters)
       for (const { name } of world.flows) {
         const paused = stats.flows.find((one) => one.flow === name)?.paused !== undefined

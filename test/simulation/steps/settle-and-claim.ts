@@ -191,12 +191,12 @@ function checkTaken(
 ): void {
   const { call, process } = from
   bindLeases(world, predicted.granted, reply.claimed, call.budget)
-  const crashed = predicted.crashed.map(({ lane, letter }, n) => {
+  const crashed = predicted.crashed.map(({ lane, deadLetter }, n) => {
     // The rest of a run that a purge cut may crash before any claim has shown its id.
     const shown = reply.crashed[n]?.run
-    if (letter.id === undefined && shown !== undefined && !world.runIds.has(shown)) letter.id = shown
+    if (deadLetter.id === undefined && shown !== undefined && !world.runIds.has(shown)) deadLetter.id = shown
     if (shown !== undefined) world.runIds.add(shown)
-    return { lane: lane.id, run: letter.id }
+    return { lane: lane.id, run: deadLetter.id }
   })
   expectSame('crashed', crashed, reply.crashed)
   world.reach('run: crashed', crashed.length)
