@@ -79,6 +79,7 @@ export class Sluice {
   #runtime: Runtime | undefined
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
+  #isDrained = false
   #test: TestHooks | undefined
 
   constructor(options: SluiceOptions) {
@@ -217,7 +218,7 @@ export class Sluice {
     event: EventInput | readonly EventInput[],
     options: PublishOptions = {},
   ): Promise<readonly PublishResult[]> {
-    if (this.#stopping !== undefined) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
+    if (this.#isDrained) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
     const list = Array.isArray(event) ? (event as readonly EventInput[]) : [event as EventInput]
     await this.#storeHandle.store()
     return publishEvents(this.#publishing, list.map(withTrace), options)
@@ -264,11 +265,10 @@ export class Sluice {
   /** `start` starts to work on due lanes. */
   start(): Promise<void> {
     if (this.#stopping !== undefined) return Promise.reject(new SluiceError('APP_STOPPED', 'The app was stopped.'))
-    this.#starting ??= this.#start().catch((error: unknown) => {
+    return (this.#starting ??= this.#start().catch((error: unknown) => {
       this.#starting = undefined
       throw error
-    })
-    return this.#starting
+    }))
   }
 
   async #start(): Promise<void> {
@@ -324,8 +324,7 @@ export class Sluice {
 
   /** `stop` drains: it starts no runs, waits for the live ones, aborts them after `shutdownTimeout`, and gives back what it can. */
   stop(): Promise<void> {
-    this.#stopping ??= this.#stop()
-    return this.#stopping
+    return (this.#stopping ??= this.#stop())
   }
 
   async #stop(): Promise<void> {
@@ -338,6 +337,8 @@ export class Sluice {
     this.#runtime = undefined
     await working?.stop()
     await waitAtMost(this.#clock, closeLimits(this.#limitDependencies), this.#settings.abortTimeout)
+    // The handlers of live runs may publish until here.
+    this.#isDrained = true
     await waitAtMost(this.#clock, this.#publisher.drained(), this.#settings.abortTimeout)
     await this.#recorder.stop()
     await this.#deliveries.close(this.#settings.abortTimeout)
@@ -347,8 +348,7 @@ export class Sluice {
   #declare(flow: Flow): this {
     if (this.#starting !== undefined) throw invalid(`flow ${JSON.stringify(flow.name)} must be declared before start.`)
     if (this.#flows.has(flow.name)) throw invalid(`there are two flows named ${JSON.stringify(flow.name)}; rename one.`)
-    const { run } = flow
-    const traced = (one: Run): unknown => this.#traces.traceRun(one, run as (one: Run) => unknown)
+    const traced = (one: Run): unknown => this.#traces.traceRun(one, flow.run as (one: Run) => unknown)
     const watched = (one: never): unknown => (this.#test === undefined ? traced(one) : this.#test.watch(one, traced))
     this.#flows.set(flow.name, { ...flow, run: watched })
     return this

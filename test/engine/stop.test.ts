@@ -107,6 +107,34 @@ describe.each(STORES)('L13 stop on %s', (store) => {
     expect(['run.done', undefined]).toContain(heard.at(-1))
   })
 
+  test('L13 a handler can publish while stop waits for it', async () => {
+    const gate = new Gate()
+    const shared = await Shared.open(store)
+    const endings: string[] = []
+    const app = await shared.process('a', (one) =>
+      one.flow('f', {
+        on: 'ping',
+        key: userOf,
+        run: async ({ key, signal }) => {
+          await gate.waitFor(key, signal)
+          await one.publish({ type: 'pong', data: { user: key } })
+        },
+      }),
+    )
+    app.onAny((name) => void (name.startsWith('run.') && endings.push(name)))
+    await app.publish(ping('u'))
+    await shared.advance(10)
+    const stopping = app.stop()
+    gate.open('u')
+    await shared.settled()
+    await stopping
+    expect(endings.at(-1)).toBe('run.done')
+    const other = await shared.process('b', (one) => one.flow('f', { on: 'ping', run: () => {} }))
+    const { items } = await other.admin.events.list({ type: 'pong' })
+    expect(items).toHaveLength(1)
+    await expect(app.publish(ping('u'))).rejects.toMatchObject({ code: 'APP_STOPPED' })
+  })
+
   test('L13 after stop no events are accepted', async () => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', run: () => {} }))
     await sendNow(t, ping('u'))
