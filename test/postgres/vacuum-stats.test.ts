@@ -1,5 +1,7 @@
 // Tests that dead rows, and the sessions that keep vacuum from removing them, are reported as metrics and raised as an alert.
 // The tests use their own database, because every transaction in the same one is seen.
+import { once } from 'node:events'
+import { createConnection } from 'node:net'
 import pg from 'pg'
 import { afterEach, describe, expect, inject, test } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
@@ -58,6 +60,17 @@ async function hold(url: string): Promise<{ readonly client: pg.Client; readonly
   return { client, pid: rows[0]?.pid ?? '' }
 }
 
+/** Opens a connection that never sends its password. The server has begun a transaction for it, to look the role up. */
+async function halfConnect(url: string): Promise<void> {
+  const { host, port, user } = new pg.Client({ connectionString: url })
+  const socket = host.startsWith('/') ? createConnection(`${host}/.s.PGSQL.${port}`) : createConnection(port, host)
+  ends.push(async () => socket.destroy())
+  const body = Buffer.from(`\0\0\0\0\0\x03\0\0user\0${user}\0database\0postgres\0\0`)
+  body.writeInt32BE(body.length)
+  socket.write(body)
+  await once(socket, 'data')
+}
+
 async function ageOf(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ age: number }>(
     'select extract(epoch from clock_timestamp() - now())::float8 * 1000 as age',
@@ -97,6 +110,14 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     expect((await oldest(store, clock))?.application).not.toBe('report')
     await client.query('create temporary table t (n int)')
     expect((await oldest(store, clock))?.application).toBe('report')
+  })
+
+  test('a client that still connects, to any database, is not reported', async () => {
+    const url = await database(server)
+    const clock = new VirtualClock()
+    const store = await open(url, clock)
+    await halfConnect(server)
+    expect((await oldest(store, clock))?.state).not.toBe('starting')
   })
 
   test('a transaction in another database does not hold back this one', async () => {

@@ -14,10 +14,11 @@ const READ_INTERVAL: Millis = 10_000
 
 /**
  * Sessions whose transaction or snapshot keeps dead rows of this database. The snapshot of a vacuum keeps none. A session
- * without a database belongs to a standby, and keeps the rows of all databases.
+ * without a database belongs to a standby, and keeps the rows of all databases, or to a client that still connects and keeps none.
  */
 export const HOLDING_SESSIONS = `pg_stat_activity
-  where coalesce(backend_xmin, backend_xid) is not null and coalesce(datname, current_database()) = current_database()
+  where coalesce(backend_xmin, backend_xid) is not null
+    and (datname = current_database() or datname is null and backend_type is distinct from 'client backend')
     and pid <> pg_backend_pid() and pid not in (select pid from pg_stat_progress_vacuum)`
 
 /** Rows of a partition count for its table. A replication slot that is up to date keeps no rows. */
