@@ -8,6 +8,7 @@ import { Stage } from './stage.ts'
 const STORES = { memory: 'memory:', sqlite: 'sqlite::memory:', postgres: 'postgres' } as const
 
 export interface ScenarioTestOptions {
+  /** Default: all. The long scenarios play on PostgreSQL in `scenarios.faults.test.ts`, because they take minutes there. */
   readonly stores?: readonly (keyof typeof STORES)[]
   /** The time at the start of each scenario. */
   readonly now?: Millis
@@ -21,7 +22,8 @@ export function testScenarios<World>(example: Example<World>, options: ScenarioT
     let place: StorePlace
     let made = 0
     beforeAll(async () => {
-      place = await openPlace(name === 'postgres' ? (process.env['DATABASE_URL'] ?? 'postgres') : STORES[name])
+      const asked = name === 'postgres' ? (process.env['DATABASE_URL'] ?? 'postgres') : STORES[name]
+      place = await openPlace(asked, { isDurable: false })
     })
     afterAll(() => place.close())
 

@@ -23,6 +23,8 @@ export class IdleTracker {
   async #settle(): Promise<void> {
     for (let still = 0; still < IDLE_TURNS;) {
       const before = this.#clock.calls
+      // A wait for I/O must not spin: the server that does the work may need the same core.
+      if (before.pending > 0) await this.#clock.nextSettled
       await new Promise((resolve) => setImmediate(resolve))
       const { pending, settled } = this.#clock.calls
       still = pending === 0 && settled === before.settled ? still + 1 : 0

@@ -13,6 +13,7 @@ export class VirtualClock implements Clock {
   readonly #timers = new Set<Timer>()
   #pending = 0
   #settledCalls = 0
+  #nextSettled = Promise.withResolvers<void>()
 
   constructor(start: Millis = Date.UTC(2026, 0, 1)) {
     this.#now = start
@@ -68,7 +69,14 @@ export class VirtualClock implements Clock {
     return work.finally(() => {
       this.#pending--
       this.#settledCalls++
+      this.#nextSettled.resolve()
+      this.#nextSettled = Promise.withResolvers()
     })
+  }
+
+  /** Resolves when the next pending call settles. */
+  get nextSettled(): Promise<void> {
+    return this.#nextSettled.promise
   }
 
   /** Calls of watched clients that are pending, and that have settled so far. */

@@ -5,8 +5,8 @@ import { Sluice } from '../../src/index.ts'
 import { testApp } from '../../src/testing/index.ts'
 import { startServer } from './server.ts'
 
-test('with outbox, an event runs within a virtual second after its transaction is committed', async () => {
-  const server = await startServer({ version: 18 })
+test('on a server without fsync and with outbox, an event runs within a virtual second after its transaction is committed', async () => {
+  const server = await startServer({ version: 18, settings: { fsync: 'off' } })
   const app = new Sluice({ store: 'memory:', log: false })
   app.flow('note', { on: 'order.*', run: () => {} })
   const t = await testApp(app, { store: server.url, outbox: true })

@@ -1,5 +1,5 @@
-// The scenarios in virtual time, on each store.
+// The scenarios in virtual time, on memory and SQLite.
 import { testScenarios } from '../../kit/scenario-tests.ts'
 import { nextUpExample } from '../example.ts'
 
-testScenarios(nextUpExample)
+testScenarios(nextUpExample, { stores: ['memory', 'sqlite'] })

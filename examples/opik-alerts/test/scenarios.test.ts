@@ -1,6 +1,6 @@
-// The scenarios in virtual time, on each store.
+// The scenarios in virtual time, on memory and SQLite.
 import { testScenarios } from '../../kit/scenario-tests.ts'
 import { opikAlerts } from '../example.ts'
 import { TRUE_TIMES } from '../world.ts'
 
-testScenarios({ ...opikAlerts, env: TRUE_TIMES })
+testScenarios({ ...opikAlerts, env: TRUE_TIMES }, { stores: ['memory', 'sqlite'] })

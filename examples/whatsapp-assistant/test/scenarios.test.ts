@@ -1,5 +1,5 @@
-// The scenarios in virtual time, on each store.
+// The scenarios in virtual time, on memory and SQLite.
 import { testScenarios } from '../../kit/scenario-tests.ts'
 import { assistant } from '../example.ts'
 
-testScenarios(assistant)
+testScenarios(assistant, { stores: ['memory', 'sqlite'] })
