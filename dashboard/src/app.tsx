@@ -17,6 +17,13 @@ async function load(name: PageName): Promise<void> {
   if (view !== undefined) loaded.set(name, view)
 }
 
+/** The other pages are fetched once the first one has had time to show itself, so that they open without a request for code. */
+const FETCH_PAGES_AFTER = 1_500
+
+async function loadAll(): Promise<void> {
+  for (const name of Object.keys(PAGE_LOADERS) as PageName[]) if (!loaded.has(name)) await load(name)
+}
+
 function usePage(name: PageName): PageView | undefined {
   const [, setLoaded] = useState<PageName>()
   useEffect(() => {
@@ -28,6 +35,13 @@ function usePage(name: PageName): PageView | undefined {
 
 export function App(): JSX.Element {
   const who = session.value
+  const isSignedIn = who !== null && who !== undefined
+  useEffect(() => {
+    if (!isSignedIn) return undefined
+    // A page that cannot be fetched now is fetched when it is opened.
+    const timer = setTimeout(() => void loadAll().catch(() => {}), FETCH_PAGES_AFTER)
+    return () => clearTimeout(timer)
+  }, [isSignedIn])
   if (who === null) return <SignIn />
   return <Shell>{who === undefined ? <Start /> : <Current />}</Shell>
 }

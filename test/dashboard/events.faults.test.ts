@@ -51,6 +51,25 @@ it('searches as one types, also in payloads, and says how far it looked', async 
   await page.getByText('No event matches.').waitFor()
 })
 
+it('keeps a letter that is typed while the page takes over the letters before it', async () => {
+  const page = await site.open('events')
+  await page.locator('tbody tr').first().waitFor()
+  // The page writes what was typed to its address; the next letter comes at that moment.
+  await page.evaluate(`{
+    const replace = history.replaceState.bind(history)
+    history.replaceState = (...args) => {
+      history.replaceState = replace
+      replace(...args)
+      const field = document.querySelector('input[aria-label="Search events"]')
+      field.value += 'd'
+      field.dispatchEvent(new InputEvent('input', { bubbles: true }))
+    }
+  }`)
+  await page.getByLabel('Search events').fill('invoice.finalize')
+  await expect.poll(() => page.locator('tbody mark').first().innerText()).toBe('invoice.finalized')
+  expect(await page.getByLabel('Search events').inputValue()).toBe('invoice.finalized')
+})
+
 it('shows an event that arrives while the list is open, and opens it by keyboard', async () => {
   const page = await site.open('events?type=order.created')
   await page.locator('tbody tr').first().waitFor()
@@ -169,4 +188,25 @@ it('shows the anatomy of a batch: which events joined, and why the window closed
   await page.getByText('Somebody ran the lane before its window closed.').waitFor()
   await expect.poll(() => page.locator('.drop-number').count()).toBe(4)
   await page.getByText('page.moved').waitFor()
+})
+
+it('searches on by itself for runs of a rare ending', async () => {
+  const { app } = site.scene
+  const runs = 1_500
+  let left = runs
+  const ended = new Promise<void>((resolve) => {
+    app.on('run.done', ({ flow }) => {
+      if (flow !== 'invoices') return
+      left -= 1
+      if (left === 0) resolve()
+    })
+  })
+  await app.publish(
+    Array.from({ length: runs }, (_, index) => ({ type: 'invoice.paid', data: { key: `many_${index}` } })),
+  )
+  await ended
+  const page = await site.open('runs?kind=dead')
+  // The first answer has none: it reads a bounded number of runs.
+  await expect.poll(() => page.locator('.run-table tbody tr').count()).toBeGreaterThan(20)
+  expect(new Set(await page.locator('.run-table .chip').allInnerTexts())).toEqual(new Set(['Dead']))
 })

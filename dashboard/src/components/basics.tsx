@@ -1,6 +1,6 @@
 // The small parts that every page is made of.
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../lib/api.ts'
 import { clock } from '../lib/format.ts'
 import type { Look } from '../lib/states.ts'
@@ -130,7 +130,32 @@ export function Segments(props: {
   )
 }
 
-/** A text field that reports its value once the reader pauses, so that each letter is not a request. */
+/** A letter after a pause is reported at once, letters in quick succession together: each report is a request. */
+const REPORT_EVERY = 150
+
+/** `useReport` reports a changed draft, at most every 150 ms. It returns the text that it reported last. */
+export function useReport(draft: string, value: string, report: (draft: string) => void): { current: string } {
+  const reported = useRef(value)
+  const last = useRef(-REPORT_EVERY)
+  useEffect(() => {
+    if (draft === reported.current) return undefined
+    const send = (): void => {
+      last.current = performance.now()
+      reported.current = draft
+      report(draft)
+    }
+    const pause = last.current + REPORT_EVERY - performance.now()
+    if (pause <= 0) {
+      send()
+      return undefined
+    }
+    const timer = setTimeout(send, pause)
+    return () => clearTimeout(timer)
+  }, [draft])
+  return reported
+}
+
+/** A text field that reports its value while the reader types. */
 export function Field(props: {
   label: string
   value: string
@@ -142,12 +167,13 @@ export function Field(props: {
 }): JSX.Element {
   const { label, value, placeholder, icon, wide = false, autofocus = false, onChange } = props
   const [draft, setDraft] = useState(value)
-  useEffect(() => setDraft(value), [value])
+  const reported = useReport(draft, value, onChange)
   useEffect(() => {
-    if (draft === value) return undefined
-    const timer = setTimeout(() => onChange(draft), 250)
-    return () => clearTimeout(timer)
-  }, [draft])
+    // The value that comes back may be older than what has been typed meanwhile.
+    if (value === reported.current) return
+    reported.current = value
+    setDraft(value)
+  }, [value])
   return (
     <span class={`field${wide ? ' wide' : ''}${draft === '' ? ' none' : ''}`}>
       {icon !== undefined && <Icon name={icon} size={14} />}

@@ -1,7 +1,7 @@
 // One search for everything: pages by name, then events and lanes that contain the text.
 import type { JSX } from 'preact'
 import { signal } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { address } from '../lib/api.ts'
 import { visible } from '../lib/format.ts'
 import { linkTo } from '../lib/routes.ts'
@@ -9,6 +9,7 @@ import { LANE_LOOKS, shownState } from '../lib/states.ts'
 import type { EventPage, Lane, Page } from '../lib/types.ts'
 import { useResource } from '../state/resource.ts'
 import { go } from '../state/router.ts'
+import { useReport } from './basics.tsx'
 import { Dialog } from './dialog.tsx'
 import { Icon, type IconName } from './icon.tsx'
 import { PAGES } from './pages-list.ts'
@@ -30,12 +31,10 @@ export function Palette(): JSX.Element {
   const [text, setText] = useState('')
   const [query, setQuery] = useState('')
   const [chosen, setChosen] = useState(0)
-  useEffect(() => {
-    const timer = setTimeout(() => setQuery(text.trim()), 200)
-    return () => clearTimeout(timer)
-  }, [text])
-  const events = useResource<EventPage>(query === '' ? undefined : address('events', { q: query, limit: 6 }))
+  useReport(text.trim(), query, setQuery)
+  // The lanes come first: they are answered at once, while a search of payloads reads events.
   const lanes = useResource<Page<Lane>>(query === '' ? undefined : address('lanes', { q: query, limit: 6 }))
+  const events = useResource<EventPage>(query === '' ? undefined : address('events', { q: query, limit: 6 }))
   const hits = hitsFor(text.trim(), query === '' ? [] : events.data?.items, query === '' ? [] : lanes.data?.items)
   const open = (hit: Hit | undefined): void => {
     if (hit === undefined) return

@@ -1,6 +1,7 @@
 // A table whose rows are links: `j` and `k` choose a row, `↵` opens it, and `x` marks it for an act on several.
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { useGradual } from '../state/gradual.ts'
 import { useKeys } from '../state/keyboard.ts'
 import { go } from '../state/router.ts'
 
@@ -18,6 +19,8 @@ interface TableProps<Row> {
   label: string
   columns: readonly Column<Row>[]
   rows: readonly Row[]
+  /** The address of the rows; undefined while those of another address are shown. */
+  content?: string | undefined
   idOf: (row: Row) => string
   /** Where a row leads; its first cell must contain the link itself. */
   hrefOf: (row: Row) => string
@@ -34,6 +37,7 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
   const { label, columns, rows, idOf, hrefOf, marked, onMark, class: extra } = props
   const [chosen, setChosen] = useState<string | undefined>(props.chosenId)
   useEffect(() => setChosen(props.chosenId), [props.chosenId])
+  const drawn = useGradual(rows.length, props.content)
   const at = rows.findIndex((row) => idOf(row) === chosen)
   const choose = (index: number): void => {
     const row = rows[Math.max(0, Math.min(rows.length - 1, index))]
@@ -90,7 +94,7 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
         </tr>
       </thead>
       <tbody>
-        {rows.map((row) => {
+        {rows.slice(0, drawn).map((row) => {
           const id = idOf(row)
           return (
             <tr

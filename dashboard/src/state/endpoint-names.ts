@@ -13,6 +13,10 @@ const deliveries = computed(
 )
 const hasDeliveries = computed(() => deliveries.value.size > 0)
 
+export function isDelivery(flow: string): boolean {
+  return deliveries.value.has(flow)
+}
+
 /** `laneName` is what people call a lane: its key, or the name of its endpoint. */
 export function laneName({ flow, key }: { readonly flow: string; readonly key: string }): string {
   if (!deliveries.value.has(flow)) return visible(key)

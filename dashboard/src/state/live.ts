@@ -2,8 +2,8 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { listen, type Change } from './stream.ts'
 
-/** A page reads anew at most this often, however many changes come. */
-const PAUSE = 700
+/** A page reads anew at most this often, however many changes come. The first change after a pause is shown at once. */
+const PAUSE = 1_500
 
 /** `useLive` calls `refresh` soon after a change that `matters`, or when changes may be missing. */
 export function useLive(matters: (change: Change) => boolean, refresh: () => void): void {

@@ -1,5 +1,5 @@
 // Reads of the API that stay fresh. Old data stays visible while newer data is fetched.
-import { useEffect, useMemo } from 'preact/hooks'
+import { useLayoutEffect, useMemo } from 'preact/hooks'
 import { signal, type Signal } from '@preact/signals'
 import { ApiError, get } from '../lib/api.ts'
 import { learnTime } from '../lib/clock.ts'
@@ -15,6 +15,7 @@ export interface Resource<T> {
 }
 
 interface Entry<T> {
+  readonly target: string
   readonly state: Signal<{
     readonly data: T | undefined
     readonly error: ApiError | undefined
@@ -22,6 +23,9 @@ interface Entry<T> {
   }>
   load(): Promise<void>
   request?: Promise<void> | undefined
+  cancel?: AbortController | undefined
+  /** Ends the request under way. */
+  leave(): void
   readers: number
 }
 
@@ -43,9 +47,23 @@ function entryOf<T>(target: string): Entry<T> {
     readAt: 0,
   })
   const entry: Entry<T> = {
+    target,
     state,
     readers: 0,
-    load: () => (entry.request ??= read(target, entry).finally(() => (entry.request = undefined))),
+    load() {
+      if (entry.request !== undefined) return entry.request
+      const cancel = new AbortController()
+      const request = read(entry, cancel.signal).finally(() => {
+        if (entry.request === request) entry.request = undefined
+      })
+      entry.cancel = cancel
+      entry.request = request
+      return request
+    },
+    leave() {
+      entry.cancel?.abort()
+      entry.request = undefined
+    },
   }
   entries.set(target, entry)
   for (const [other, { readers }] of entries) {
@@ -55,12 +73,13 @@ function entryOf<T>(target: string): Entry<T> {
   return entry
 }
 
-async function read<T>(target: string, { state }: Entry<T>): Promise<void> {
+async function read<T>({ target, state }: Entry<T>, cancelled: AbortSignal): Promise<void> {
   try {
-    const data = await get<T & { readonly now?: number }>(target)
+    const data = await get<T & { readonly now?: number }>(target, cancelled)
     if (typeof data.now === 'number') learnTime(data.now)
     state.value = { data, error: undefined, readAt: Date.now() }
   } catch (error) {
+    if (cancelled.aborted) return
     if (!(error instanceof ApiError)) throw error
     state.value = { ...state.value, error }
   }
@@ -77,7 +96,8 @@ export function forgetResources(): void {
 export function useResource<T>(target: string | undefined, { every }: { readonly every?: number } = {}): Resource<T> {
   const entry = useMemo(() => (target === undefined ? undefined : entryOf<T>(target)), [target])
   const last = useMemo<{ data: T | undefined }>(() => ({ data: undefined }), [])
-  useEffect(() => {
+  // Before the paint, which on a busy machine would delay the request.
+  useLayoutEffect(() => {
     if (entry === undefined) return undefined
     entry.readers += 1
     void entry.load()
@@ -85,6 +105,8 @@ export function useResource<T>(target: string | undefined, { every }: { readonly
     return () => {
       stop()
       entry.readers -= 1
+      // A browser has six connections: an answer that nobody reads any more would delay those of the next page.
+      if (entry.readers === 0) entry.leave()
     }
   }, [entry, every])
   const { data, error, readAt } = entry?.state.value ?? { data: undefined, error: undefined, readAt: 0 }

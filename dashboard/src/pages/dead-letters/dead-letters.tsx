@@ -36,7 +36,13 @@ export function DeadLetters(): JSX.Element {
     letters.refresh()
     reasons.refresh()
   }
-  useLive((change) => change.kind === 'settled' || change.kind === 'dead' || change.kind === 'steered', refresh)
+  useLive(
+    ({ kind, id: run }) =>
+      kind === 'dead' ||
+      kind === 'steered' ||
+      (kind === 'settled' && letters.items.some((letter) => letter.id === run)),
+    refresh,
+  )
   const may = mayOperate.value
   const { items, data, error } = letters
   return (
@@ -91,6 +97,7 @@ export function DeadLetters(): JSX.Element {
                   class={`letter-table ${filter.kind}`}
                   columns={filter.kind === 'run' ? COLUMNS : UNROUTED_COLUMNS}
                   rows={items}
+                  content={letters.isStale ? undefined : target}
                   idOf={(letter) => letter.id}
                   hrefOf={(letter) => withQuery({ id: letter.id })}
                   chosenId={id}

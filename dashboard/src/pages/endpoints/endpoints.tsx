@@ -8,6 +8,7 @@ import { second } from '../../lib/clock.ts'
 import { count, countdown, duration, percent, plural, visible } from '../../lib/format.ts'
 import { HEALTH_LOOKS, healthOf, type Health } from '../../lib/states.ts'
 import type { Endpoint, Page } from '../../lib/types.ts'
+import { isDelivery } from '../../state/endpoint-names.ts'
 import { useLive } from '../../state/live.ts'
 import { useResource } from '../../state/resource.ts'
 import { place, setQuery } from '../../state/router.ts'
@@ -22,7 +23,7 @@ const ORDER: readonly Health[] = ['down', 'disabled', 'degraded', 'unproven', 'p
 export function Endpoints(): JSX.Element {
   const { health = '', q = '', new: isNew } = place.value.query
   const { data, error, refresh } = useResource<Page<Endpoint>>('v1/webhooks/subscribers', { every: 5_000 })
-  useLive((change) => change.kind === 'settled' || change.kind === 'dead', refresh)
+  useLive(({ kind, flow }) => (kind === 'settled' || kind === 'dead') && isDelivery(flow), refresh)
   const all = data?.items ?? []
   const wanted = q.toLowerCase()
   const shown = all

@@ -75,6 +75,7 @@ export function Events(): JSX.Element {
               class="event-table"
               columns={columnsOf(filter['q'] ?? '')}
               rows={found}
+              content={first.isStale ? undefined : target}
               idOf={({ id }) => id}
               hrefOf={({ id }) => `events/${segment(id)}`}
             />

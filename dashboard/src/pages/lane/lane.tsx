@@ -27,9 +27,7 @@ export function LanePage(): JSX.Element {
   const id = place.value.id ?? ''
   const path = `v1/lanes/${segment(id)}`
   const lane = useResource<LaneDetail>(path, { every: 2_000 })
-  const explanation = useResource<Explanation>(lane.data === undefined ? undefined : `${path}/explain`, {
-    every: 3_000,
-  })
+  const explanation = useResource<Explanation>(`${path}/explain`, { every: 3_000 })
   useLive((change) => change.lane === id || change.lanes?.some((one) => one.lane === id) === true, lane.refresh)
   const { data, error } = lane
   const acts = useLaneActs(data, lane.refresh)

@@ -43,7 +43,7 @@ export function Lanes(): JSX.Element {
     q: query['key'] ?? '',
     cursor: query['cursor'] ?? '',
   }
-  const { lanes, error, next, counts, seen, refresh, hover } = useLanes(filter, frozenAt !== undefined)
+  const { lanes, content, error, next, counts, seen, refresh, hover } = useLanes(filter, frozenAt !== undefined)
   const pulse = useResource<Pulse>('v1/pulse', { every: frozenAt === undefined ? 1_000 : 600_000 })
   const move = (by: number): void => {
     const index = SCALE_NAMES.indexOf(scale) + by
@@ -91,6 +91,7 @@ export function Lanes(): JSX.Element {
       <section class="panel" aria-label="Lanes, the next to act first">
         <LaneRows
           lanes={lanes ?? []}
+          content={content}
           seen={seen}
           axis={SCALES[scale]}
           pulse={pulse.data}

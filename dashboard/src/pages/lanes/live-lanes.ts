@@ -1,5 +1,5 @@
 // The lanes of one page, kept fresh: read again as the stream reports changes, but never more often than the server likes.
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { address, ApiError, get } from '../../lib/api.ts'
 import type { SeenRun } from '../../lib/lane-marks.ts'
 import type { Lane, LanePage } from '../../lib/types.ts'
@@ -7,7 +7,7 @@ import { listen, type Change } from '../../state/stream.ts'
 
 export const PAGE_SIZE = 50
 /** A key may make 1,200 calls a minute, and several pages may be open. */
-const LEAST_PAUSE = 700
+const LEAST_PAUSE = 1_000
 /** Without any change, so that lanes whose window ends are seen to run. */
 const LONGEST_PAUSE = 2_000
 /** A read that takes long is followed by a pause that is longer. */
@@ -25,6 +25,8 @@ interface Filter {
 
 export interface LiveLanes {
   readonly lanes: readonly Lane[] | undefined
+  /** The address that the lanes came from. */
+  readonly content: string | undefined
   readonly error: ApiError | undefined
   readonly next: string | undefined
   readonly counts: LanePage['counts']
@@ -48,7 +50,7 @@ export function useLanes(filter: Filter, isFrozen: boolean): LiveLanes {
   const shown = useRef<readonly Lane[]>([])
   const read = useRef<() => void>(() => {})
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isFrozen) return undefined
     let timer: ReturnType<typeof setTimeout> | undefined
     let isReading = false
@@ -65,7 +67,8 @@ export function useLanes(filter: Filter, isFrozen: boolean): LiveLanes {
       try {
         const { items, next, counts } = await get<LanePage>(target)
         if (isStopped) return
-        shown.current = isOver.current ? keepOrder(shown.current, items) : items
+        const same = keepUnchanged(shown.current, items)
+        shown.current = isOver.current ? keepOrder(shown.current, same) : same
         setPage({ target, lanes: shown.current, next, counts })
         setError(undefined)
       } catch (problem) {
@@ -92,6 +95,7 @@ export function useLanes(filter: Filter, isFrozen: boolean): LiveLanes {
 
   return {
     lanes: page?.lanes,
+    content: page?.target,
     error,
     next: page?.next,
     counts: page?.counts,
@@ -99,6 +103,15 @@ export function useLanes(filter: Filter, isFrozen: boolean): LiveLanes {
     refresh: () => read.current(),
     hover: (over) => (isOver.current = over),
   }
+}
+
+/** `keepUnchanged` returns the known objects of lanes that are as before, so that their marks need not be drawn again. */
+export function keepUnchanged(before: readonly Lane[], items: readonly Lane[]): readonly Lane[] {
+  const known = new Map(before.map((lane) => [lane.id, lane]))
+  return items.map((lane) => {
+    const old = known.get(lane.id)
+    return old !== undefined && JSON.stringify(old) === JSON.stringify(lane) ? old : lane
+  })
 }
 
 /** `keepOrder` leaves known lanes where they are and puts new ones at the end. */

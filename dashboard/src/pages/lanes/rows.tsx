@@ -13,6 +13,7 @@ import { LANE_LOOKS, shownState } from '../../lib/states.ts'
 import type { Lane, Pulse, Status } from '../../lib/types.ts'
 import { copy } from '../../components/basics.tsx'
 import { laneName } from '../../state/endpoint-names.ts'
+import { useGradual } from '../../state/gradual.ts'
 import { useKeys } from '../../state/keyboard.ts'
 import { go, place, setQuery, withQuery } from '../../state/router.ts'
 import { AllLanes } from './all-lanes.tsx'
@@ -23,6 +24,7 @@ const NO_RUNS: readonly SeenRun[] = []
 
 interface RowsProps {
   lanes: readonly Lane[]
+  content: string | undefined
   seen: ReadonlyMap<string, readonly SeenRun[]>
   axis: Axis
   pulse: Pulse | undefined
@@ -32,7 +34,9 @@ interface RowsProps {
   onChanged: () => void
 }
 
-export function LaneRows({ lanes, seen, axis, pulse, status, stoppedAt, onHover, onChanged }: RowsProps): JSX.Element {
+export function LaneRows(props: RowsProps): JSX.Element {
+  const { seen, axis, pulse, status, stoppedAt, onHover, onChanged } = props
+  const lanes = props.lanes.slice(0, useGradual(props.lanes.length, props.content))
   const at = stoppedAt ?? second.value
   const base = useBase(axis, at)
   const openId = place.value.query['open']

@@ -1,6 +1,6 @@
 // Ended runs: what ran, how long, and how it ended.
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { At, Bones, Button, Chip, Empty, Failure, Panel, Segments, Select } from '../../components/basics.tsx'
 import { Frame } from '../../components/shell.tsx'
 import { Table, type Column } from '../../components/table.tsx'
@@ -16,6 +16,8 @@ import { status } from '../../state/status.ts'
 import { closedText } from '../lane/batches.tsx'
 
 const PAGE_SIZE = 50
+const ENOUGH = 20
+const MOST_PAGES = 20
 const KINDS = Object.keys(RUN_LOOKS) as RunKind[]
 
 export function Runs(): JSX.Element {
@@ -29,15 +31,25 @@ export function Runs(): JSX.Element {
   const next = older.length === 0 ? data?.next : older.at(-1)?.next
   const known = new Set(data?.items.map(({ id }) => id))
   const runs = [...(data?.items ?? []), ...older.flatMap(({ items }) => items).filter(({ id }) => !known.has(id))]
+  const isBusy = useRef(false)
   const load = async (): Promise<void> => {
+    if (isBusy.current) return
+    isBusy.current = true
     try {
       const page = await get<Page<Run>>(`${target}&cursor=${encodeURIComponent(next ?? '')}`)
       setOlder((before) => [...before, page])
     } catch (problem) {
       if (!(problem instanceof ApiError)) throw problem
       refresh()
+    } finally {
+      isBusy.current = false
     }
   }
+  // A page looks at a bounded number of runs, so one of a rare ending may be empty; the search goes on by itself.
+  const isLooking = next !== undefined && runs.length < ENOUGH && older.length < MOST_PAGES && !isStale
+  useEffect(() => {
+    if (isLooking) void load()
+  }, [isLooking, next])
   const flows = new Set([...(status.value?.flows.map((one) => one.flow) ?? []), ...(flow === '' ? [] : [flow])])
   return (
     <Frame
@@ -79,22 +91,25 @@ export function Runs(): JSX.Element {
               class="run-table"
               columns={COLUMNS}
               rows={runs}
+              content={isStale ? undefined : target}
               idOf={({ id }) => id}
               hrefOf={({ id }) => `runs/${segment(id)}`}
             />
           </div>
         )}
-        {data !== undefined && runs.length === 0 && (
+        {data !== undefined && runs.length === 0 && next === undefined && (
           <Empty icon="runs" title={kind + flow + lane + event === '' ? 'No run has ended yet.' : 'No run matches.'}>
             A run shows here when it has ended. <a href="lanes?state=running">Runs that are live</a>
           </Empty>
         )}
         {next !== undefined && (
           <footer class="row">
-            <span>{plural(runs.length, 'run')}, newest first.</span>
+            <span role="status">
+              {runs.length === 0 ? 'None of the newest runs ended so.' : `${plural(runs.length, 'run')}, newest first.`}
+            </span>
             <span class="push">
               <Button small onClick={() => void load()}>
-                Show {PAGE_SIZE} more
+                {runs.length === 0 ? 'Search further' : `Show ${PAGE_SIZE} more`}
               </Button>
             </span>
           </footer>
