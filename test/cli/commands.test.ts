@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands/index.ts'
 import { EXIT } from '../../src/cli/exit.ts'
-import { APP, folderWith, run, serve, until, type Ran, type Served } from './commands-rig.ts'
+import { APP, folderWith, run, runAlone, serve, until, type Ran, type Served } from './commands-rig.ts'
 
 const FILES = { 'sluice.config.ts': APP }
 
@@ -71,11 +71,11 @@ describe('commands that ask the running server', () => {
   it('print tables for people, without colours into a pipe', async () => {
     const server = await served()
     await server.publish('late', 'ada')
-    const { stdout } = await server.sluice('lanes')
+    const { stdout } = await runAlone(server.folder, ['lanes'], { env: { SLUICE_URL: server.url } })
     expect(stdout).toMatch(/^id +flow +key +state +waiting +in run +due\n[\w-]+ +waits +ada +waiting +1 +- +20\d\d-/)
     expect(stdout).not.toContain('\u001b')
     const env = { SLUICE_URL: server.url, FORCE_COLOR: '1' }
-    expect((await run(server.folder, ['lanes'], { env })).stdout).toContain('\u001b[1mid')
+    expect((await runAlone(server.folder, ['lanes'], { env })).stdout).toContain('\u001b[1mid')
     const plain = await run(server.folder, ['lanes'], { env: { SLUICE_URL: server.url, NO_COLOR: '1' } })
     expect(plain.stdout).not.toContain('\u001b')
   })
@@ -368,6 +368,20 @@ describe('how a command ends', () => {
   ])('%i after sluice %j', async (code, args, text) => {
     const ran = await run(folderWith(FILES), args)
     expect([ran.code, ran.stdout + ran.stderr]).toEqual([code, expect.stringMatching(text)])
+  })
+})
+
+describe('a process of its own', () => {
+  it.each<readonly [number, readonly string[]]>([
+    [0, ['flows', '--json']],
+    [1, ['flows', 'retire', 'does', '--yes']],
+    [2, ['lanse']],
+    [3, ['events', 'show', 'nothing']],
+    [5, ['tail']],
+  ])('ends with %i after sluice %j, with the same output', async (code, args) => {
+    const folder = folderWith(FILES)
+    const { stdout, stderr } = await run(folder, args)
+    expect(await runAlone(folder, args)).toMatchObject({ code, stdout, stderr })
   })
 })
 

@@ -6,7 +6,7 @@ import { connect, createServer as createRelay, type AddressInfo } from 'node:net
 import { join, relative } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { computeStoreId } from '../../src/store/open.ts'
-import { APP, folderWith, Program, run, serve, until, type Served } from './commands-rig.ts'
+import { APP, folderWith, Program, run, runAlone, serve, until, type Served } from './commands-rig.ts'
 
 /** An app whose server listens on the port of the environment, or otherwise on a port that nothing uses. */
 const LISTENING = `${APP}\nexport const listen = { port: Number(process.env.APP_PORT ?? 9) }\n`
@@ -91,7 +91,7 @@ describe('a command in the folder of an app', () => {
 
   it('exits, whatever the configuration keeps open', async () => {
     const folder = folderWith({ 'sluice.config.ts': `${APP}\nsetInterval(() => {}, 1_000)\n` })
-    expect((await run(folder, ['flows'])).code).toBe(0)
+    expect((await runAlone(folder, ['flows'])).code).toBe(0)
   })
 })
 

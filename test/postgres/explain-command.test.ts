@@ -46,8 +46,6 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(key.stdout).toMatch(/^slk_/)
     const asked = await run(folder, ['flows', '--json'], { env: { ...env, SLUICE_KEY: key.stdout.trim() } })
     expect(asked.code).toBe(0)
-    // The configuration opened the store, so the command does not close it.
-    worker.program.child.kill('SIGKILL')
-    await worker.program.exit
+    expect(await worker.program.stop()).toBe(0)
   })
 })
