@@ -8,7 +8,7 @@ import type { AnyListener, RunPayload } from '../observe/emitter.ts'
 import type { DeadLetterNews } from './dead-letter-news.ts'
 import type { Settings } from './options.ts'
 import { assertDefinedEvents } from '../publish/publish.ts'
-import { runAttempt, type AttemptResult, type AttemptDependencies } from '../run/attempt.ts'
+import { Attempt, type AttemptResult, type AttemptDependencies } from '../run/attempt.ts'
 import { Heartbeat, leaseMargin } from '../run/heartbeat.ts'
 import { LingeringHandlers } from '../run/lingering.ts'
 import { LiveRun } from '../run/live-run.ts'
@@ -46,18 +46,6 @@ const MAX_ENDED_KEPT = 20
 const MAX_CRASHED_EVENTS = 100
 const STILL_RUNNING = 'Its earlier handler has not returned in this process.'
 
-/** A class for the same reason as `HandledRun`. */
-class ActiveRun {
-  readonly live: LiveRun
-  /** Resolves when the run is settled. */
-  readonly settled: Promise<void>
-
-  constructor(live: LiveRun, over: Promise<void>) {
-    this.live = live
-    this.settled = over
-  }
-}
-
 export class Worker {
   readonly #deps: WorkerDependencies
   readonly #flows: readonly Flow[]
@@ -65,8 +53,10 @@ export class Worker {
   readonly #failingClaims: FailingClaims
   readonly #heartbeat: Heartbeat
   readonly #permits: Permits
-  /** The runs by token, until they are settled. */
-  readonly #activeRuns = new ChurnMap<number, ActiveRun>()
+  /** How many runs have started and are not settled yet. */
+  #unsettled = 0
+  /** Called when all runs are settled. */
+  #onIdle: () => void = () => {}
   /** The runs by lane, until the handler returns or its run ends. */
   readonly #runsByLane = new ChurnMap<LaneId, LiveRun>()
   readonly #lingering: LingeringHandlers
@@ -140,7 +130,7 @@ export class Worker {
   }
 
   get live(): readonly LiveRun[] {
-    return Array.from(this.#activeRuns.values(), ({ live }) => live)
+    return [...this.#heartbeat.live]
   }
 
   /** Returns what a run of this process waits for, and until when on the store's clock. */
@@ -206,10 +196,12 @@ export class Worker {
     run.abort('lost')
   }
 
-  /** Resolves when all runs have ended or the time is up. */
+  /** Resolves when all runs are settled or the time is up. */
   async #waitForRuns(most: Millis): Promise<void> {
-    const all = Array.from(this.#activeRuns.values(), ({ settled: over }) => over)
-    if (all.length > 0) await waitAtMost(this.#deps.clock, Promise.all(all), most)
+    if (this.#unsettled === 0) return
+    const idle = Promise.withResolvers<void>()
+    this.#onIdle = idle.resolve
+    await waitAtMost(this.#deps.clock, idle.promise, most)
   }
 
   #onHint(hint: Hint): void {
@@ -220,9 +212,10 @@ export class Worker {
   #startRun(lease: LeasedRun, flow: Flow, until: Millis): void {
     const { clock, emit, settings } = this.#deps
     const payload = toRunPayload(lease)
-    const when = { due: lease.due, late: Math.max(0, this.#deps.storeClock.now() - lease.due) }
-    emit('lane.due', { flow: lease.flow, key: lease.key, ...when })
-    emit('run.claimed', { ...payload, ...when })
+    const { due } = lease
+    const late = Math.max(0, this.#deps.storeClock.now() - due)
+    emit('lane.due', { flow: lease.flow, key: lease.key, due, late })
+    emit('run.claimed', { ...payload, due, late })
     // The event loop was blocked for longer than a lease, and this process claims its own run before it noticed the loss.
     const overtaken = this.#runsByLane.get(lease.lane)
     overtaken?.abort('lost')
@@ -231,50 +224,46 @@ export class Worker {
     const live = new LiveRun(lease, clock, until - leaseMargin(settings.lease))
     this.#heartbeat.add(live)
     this.#runsByLane.set(lease.lane, live)
+    this.#unsettled++
     emitWithFacts(emit, 'run.started', payload, { lease, outcome: undefined })
-    const over = this.#run(live, flow).finally(() => this.#activeRuns.delete(lease.token))
-    this.#activeRuns.set(lease.token, new ActiveRun(live, over))
+    new Attempt(live, flow, this.#attemptDependencies, (result) => this.#onAttempted(live, payload, result)).start()
   }
 
-  async #run(live: LiveRun, flow: Flow): Promise<void> {
-    const attempted = await this.#attempt(live, flow)
-    this.#runsByLane.delete(live.lease.lane)
+  #onAttempted(live: LiveRun, payload: RunPayload, result: AttemptResult): void {
+    const { lease } = live
+    const { clock } = this.#deps
+    this.#runsByLane.delete(lease.lane)
     this.#heartbeat.remove(live)
-    this.#recentlyEnded.push({ lease: live.lease, at: this.#deps.clock.monotonic() })
+    this.#recentlyEnded.push({ lease, at: clock.monotonic() })
     if (this.#recentlyEnded.length > MAX_ENDED_KEPT) this.#recentlyEnded.shift()
-    if (attempted === undefined) return this.#deferRun(live.lease, UNREADABLE_DELAY, 'Its events could not be read.')
-    if (attempted.handler !== undefined) this.#lingering.add(live.lease, attempted.handler)
-    await this.#settleRun(live, attempted)
+    if (result.kind === 'ended') return this.#settleRun(live, payload, result)
+    this.#onRunSettled()
+    if (result.kind === 'failed') {
+      this.#onStoreError(result.error)
+      return this.#deferRun(lease, UNREADABLE_DELAY, 'Its events could not be read.')
+    }
+    if (result.handler !== undefined) this.#lingering.add(lease, result.handler)
+    this.#loop.forget(lease)
+    const ms = clock.monotonic() - live.startedAt
+    this.#deps.emit('run.lost', { ...payload, ms, why: 'Its lease expired before it ended.' })
   }
 
-  /** Returns undefined if the attempt could not start. */
-  async #attempt(live: LiveRun, flow: Flow): Promise<AttemptResult | undefined> {
-    try {
-      return await runAttempt(live, flow, this.#attemptDependencies)
-    } catch (error) {
-      this.#onStoreError(error)
-      return undefined
+  #settleRun({ lease }: LiveRun, payload: RunPayload, ended: Extract<AttemptResult, { kind: 'ended' }>): void {
+    const { emit, storeClock, onUnplaced, onDead } = this.#deps
+    const { settle, routesEpoch, handler } = ended
+    if (handler !== undefined) this.#lingering.add(lease, handler)
+    const onSettled: SettledListener = (settled, unstored) => {
+      emitRunEnd({ ...ended, lease, payload, settled, emit })
+      if (settled === 'ok') ended.onSettled(unstored)
+      if (settle.publish.length > 0 && routesEpoch < storeClock.routesEpoch) onUnplaced()
+      if (settled === 'ok' && settle.announceDeadAfter !== undefined) onDead()
+      this.#onRunSettled()
     }
+    this.#loop.settle(lease, settle, onSettled, routesEpoch)
   }
 
-  async #settleRun(live: LiveRun, attempted: AttemptResult): Promise<void> {
-    const { emit, clock, storeClock, onUnplaced } = this.#deps
-    const payload = toRunPayload(live.lease)
-    if (attempted.kind === 'lost') {
-      this.#loop.forget(live.lease)
-      const ms = clock.monotonic() - live.startedAt
-      return emit('run.lost', { ...payload, ms, why: 'Its lease expired before it ended.' })
-    }
-    await new Promise<void>((resolve) => {
-      const onSettled: SettledListener = (settled, unstored) => {
-        emitRunEnd({ ...attempted, lease: live.lease, payload, settled, emit })
-        if (settled === 'ok') attempted.onSettled(unstored)
-        if (attempted.settle.publish.length > 0 && attempted.routesEpoch < storeClock.routesEpoch) onUnplaced()
-        if (settled === 'ok' && attempted.settle.announceDeadAfter !== undefined) this.#deps.onDead()
-        resolve()
-      }
-      this.#loop.settle(live.lease, attempted.settle, onSettled, attempted.routesEpoch)
-    })
+  #onRunSettled(): void {
+    if (--this.#unsettled === 0) this.#onIdle()
   }
 
   #runNow(lane: LaneId): void {

@@ -147,8 +147,10 @@ export class DispatchLoop {
   }
 
   #release(lease: LeasedRun): void {
-    const forAll = this.#capacity.release(lease)
-    for (const { name } of this.#deps.flows) if (forAll || name === lease.flow) this.#changed(name)
+    // Only one suspect may run at a time, so its end may give room to every flow.
+    const mayOthersContinue = this.#capacity.release(lease)
+    if (mayOthersContinue) for (const { name } of this.#deps.flows) this.#changed(name)
+    this.#changed(lease.flow)
   }
 
   async #runLoop(): Promise<void> {

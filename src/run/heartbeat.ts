@@ -43,7 +43,7 @@ export class Heartbeat {
     this.#live.set(run.lease.token, run)
     this.#beatTimer ??= clock.after(every, () => void this.#beat())
     // The reply to the claim took most of the lease, so the next beat would be too late.
-    if (run.endsAt < clock.monotonic() + every) this.#watch()
+    if (run.endsAt < run.startedAt + every) this.#watch()
   }
 
   remove(run: LiveRun): void {

@@ -18,8 +18,10 @@ export class LiveRun implements RunContext {
   readonly #clock: Clock
   /** When the attempt began, on the monotonic clock. */
   readonly startedAt: Millis
-  readonly #abort = new AbortController()
-  readonly #finished = Promise.withResolvers<'timed-out' | 'lost'>()
+  /** Created on first use, because few handlers look at their signal. */
+  #controller: AbortController | undefined
+  /** Called when the attempt must not wait for its handler any longer. */
+  onOver: (how: 'timed-out' | 'lost') => void = () => {}
   /** On the monotonic clock: after this, the store may give the lane to another process. */
   endsAt: Millis
   abortCause: AbortCause | undefined
@@ -52,7 +54,11 @@ export class LiveRun implements RunContext {
   }
 
   get signal(): AbortSignal {
-    return this.#abort.signal
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.abortCause !== undefined) this.#controller.abort(toAbortReason(this.abortCause))
+    }
+    return this.#controller.signal
   }
 
   /** `sleep` resolves after the time on the app's clock. It rejects with the reason of the signal once that aborts. */
@@ -69,11 +75,6 @@ export class LiveRun implements RunContext {
       resolve()
     })
     return promise
-  }
-
-  /** Resolves when the attempt stops waiting for the handler. */
-  get finished(): Promise<'timed-out' | 'lost'> {
-    return this.#finished.promise
   }
 
   /** The last slot the run waits for: the run cannot continue before it. */
@@ -118,10 +119,14 @@ export class LiveRun implements RunContext {
 
   abort(cause: AbortCause): void {
     if (this.abortCause === undefined || CAUSE_WEIGHTS[cause] > CAUSE_WEIGHTS[this.abortCause]) this.abortCause = cause
-    this.#abort.abort(new DOMException(ABORT_TEXTS[cause], 'AbortError'))
-    if (cause === 'timeout') this.#finished.resolve('timed-out')
-    if (cause === 'lost') this.#finished.resolve('lost')
+    this.#controller?.abort(toAbortReason(cause))
+    if (cause === 'timeout') this.onOver('timed-out')
+    if (cause === 'lost') this.onOver('lost')
   }
+}
+
+function toAbortReason(cause: AbortCause): DOMException {
+  return new DOMException(ABORT_TEXTS[cause], 'AbortError')
 }
 
 const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
@@ -143,9 +148,10 @@ export interface StoredRunState {
 }
 
 const STATE_BYTES_MAX = 262_144
+const NO_STATE: StoredRunState = Object.freeze({ published: 0, state: undefined })
 
 function parseRunState(state64: string): StoredRunState {
-  if (state64 === '') return { published: 0, state: undefined }
+  if (state64 === '') return NO_STATE
   return JSON.parse(Buffer.from(state64, 'base64').toString()) as StoredRunState
 }
 

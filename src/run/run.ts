@@ -1,15 +1,16 @@
 // `Run` is what a handler receives: the events of its run and the functions it may call while it works.
 import type { Millis } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
 import type { Ending } from '../model/endings.ts'
-import type { EventInput, PublishTarget } from '../model/event.ts'
+import type { Event, EventInput, PublishTarget } from '../model/event.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import type { Flow } from '../model/flow.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import { findDefinition } from '../model/typed-event.ts'
 import type { RunLog } from '../observe/log/log.ts'
+import type { ClaimedEvent } from '../store/contract/index.ts'
 import type { LiveRun } from './live-run.ts'
 
+/** A run may be destructured. A copy (`{ ...run }`) lacks `signal` and `log`, which are created on first use. */
 export interface Run<E extends FlowEvent = FlowEvent> {
   readonly flow: string
   readonly key: string
@@ -51,21 +52,15 @@ export interface PublishedEvent extends PublishTarget {
   readonly input: EventInput
 }
 
-/** `HandlerOutput` is what a handler produced besides its ending. */
-export interface HandlerOutput {
-  readonly published: readonly PublishedEvent[]
-  readonly counts: Readonly<Record<string, number>>
-}
-
-interface RunDependencies {
+/** `RunControls` is what the functions of a run act on: the attempt that called the handler. */
+export interface RunControls {
   readonly live: LiveRun
   readonly flow: Pick<Flow, 'definitions'>
-  readonly bodies: readonly (Uint8Array | undefined)[]
   readonly log: RunLog
-  readonly commit: () => Promise<'ok' | 'cancelled'>
-  readonly extend: (by: number) => void
-  /** Throws for an event whose definition rejects its data. */
-  readonly assertPublishable: (event: EventInput) => void
+  commit(): Promise<'ok' | 'cancelled'>
+  publish(events: readonly EventInput[], target: PublishTarget | undefined): void
+  count(name: string, by: number): void
+  extend(by: Millis): void
 }
 
 /**
@@ -83,18 +78,15 @@ export class HandledRun implements Run {
   readonly state: unknown
   /** When the first attempt failed; 0 if none has. */
   readonly failingSince: Millis
-  readonly signal: AbortSignal
-  readonly log: RunLog
+  readonly #controls: RunControls
   readonly commit: Run['commit']
   readonly publish: Run['publish']
   readonly sleep: Run['sleep']
   readonly count: Run['count']
   readonly extend: Run['extend']
 
-  constructor(
-    { live, flow, bodies, log, commit, extend, assertPublishable }: RunDependencies,
-    output: OutputCollector,
-  ) {
+  constructor(controls: RunControls, bodies: readonly (Uint8Array | undefined)[]) {
+    const { live, flow } = controls
     const { lease } = live
     this.flow = lease.flow
     this.key = lease.key
@@ -103,39 +95,34 @@ export class HandledRun implements Run {
     this.attempt = lease.tries + 1
     this.replay = lease.replay === '' ? undefined : lease.replay
     this.events = lease.events.flatMap((event, at) => {
-      const body = event.body ?? bodies[at]
-      return body === undefined ? [] : new FlowEvent({ ...event, body }, findDefinition(flow.definitions, event))
+      const whole = hasBody(event) ? event : { ...event, body: bodies[at] }
+      return hasBody(whole) ? new FlowEvent(whole, findDefinition(flow.definitions, event)) : []
     })
     this.state = live.storedState.state
     this.failingSince = lease.failingSince
-    this.signal = live.signal
-    this.log = log
-    this.commit = commit
+    this.#controls = controls
     // These are own properties, because handlers destructure their run.
-    this.publish = (event, target) => {
-      if (output.isClosed) throw publishedTooLate()
-      const inputs = isList(event) ? event : [event]
-      for (const input of inputs) assertPublishable(input)
-      for (const input of inputs) output.published.push({ ...target, input })
-    }
+    this.commit = () => controls.commit()
+    this.publish = (event, target) => controls.publish(isList(event) ? event : [event], target)
     this.sleep = (duration) => live.sleep(parseDuration(duration, 'run.sleep'))
-    this.count = (name, by = 1) => void (output.counts[name] = (output.counts[name] ?? 0) + by)
-    this.extend = (by) => extend(parseDuration(by, 'run.extend'))
+    this.count = (name, by = 1) => controls.count(name, by)
+    this.extend = (by) => controls.extend(parseDuration(by, 'run.extend'))
+  }
+
+  get signal(): AbortSignal {
+    return this.#controls.live.signal
+  }
+
+  get log(): RunLog {
+    return this.#controls.log
   }
 }
 
-export interface OutputCollector {
-  readonly published: PublishedEvent[]
-  readonly counts: Record<string, number>
-  /** After the attempt, no settlement would store further events. */
-  isClosed: boolean
+/** `hasBody` returns whether the reply to the claim brought the body of the event. */
+export function hasBody(event: ClaimedEvent): event is Event {
+  return event.body !== undefined
 }
 
 function isList(event: EventInput | readonly EventInput[]): event is readonly EventInput[] {
   return Array.isArray(event)
-}
-
-function publishedTooLate(): SluiceError {
-  const what = 'run.publish: the run is over; nothing was published.'
-  return new SluiceError('CONFLICT', what, undefined, 'Publish before the handler returns.')
 }

@@ -17,8 +17,8 @@ export type HandlerResult =
 export interface EndedAttempt {
   readonly live: LiveRun
   readonly flow: Flow
-  /** The store's time. */
-  readonly now: Millis
+  /** Returns the estimated time of the store. */
+  readonly storeTime: () => Millis
   readonly snoozeLimit: Millis
   /** In [0, 1). */
   readonly random: () => number
@@ -73,9 +73,10 @@ function decideByEnding(ending: Ending, at: EndedAttempt): Verdict {
     case 'drop':
       return endedVerdict({ kind: 'dropped', reason: assertReason(ending.reason, 'drop') })
     case 'snoozed': {
-      const since = at.live.lease.snoozedSince === 0 ? at.now : at.live.lease.snoozedSince
+      const now = at.storeTime()
+      const since = at.live.lease.snoozedSince === 0 ? now : at.live.lease.snoozedSince
       const after = parseDuration(ending.after, 'snooze.after')
-      if (at.now + after - since > at.snoozeLimit)
+      if (now + after - since > at.snoozeLimit)
         return failedVerdict(`It snoozed for more than ${at.snoozeLimit} ms in total.`, at)
       const published = at.live.storedState.published + at.published
       return endedVerdict({ kind: 'snoozed', after, state64: serializeRunState({ published, state: ending.state }) })
@@ -152,7 +153,7 @@ function findDeferral(error: unknown): RateLimitDeferred | undefined {
 
 function nextDelay(at: EndedAttempt, asked: Millis): Millis | undefined {
   const { tries, failingSince } = at.live.lease
-  const elapsed = failingSince === 0 ? 0 : at.now - failingSince
+  const elapsed = failingSince === 0 ? 0 : at.storeTime() - failingSince
   return at.flow.retryDelay({ failures: tries + 1, elapsed, random: at.random(), requestedDelay: asked })
 }
 

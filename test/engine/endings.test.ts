@@ -294,6 +294,24 @@ describe.each(STORES)('timeouts on %s', (store) => {
     expect(shared.clock.next()).toBeUndefined()
   })
 
+  test('the timeout counts from the call of the handler, also while the handler keeps the event loop busy', async () => {
+    const gate = new Gate()
+    const t = await ending(
+      store,
+      (run) => {
+        if (run.attempt > 1) return undefined
+        t.clock.advance(12_000)
+        return gate.wait('u')
+      },
+      { timeout: '20s' },
+    )
+    await sendNow(t, ping('u'))
+    await t.advance('7s')
+    expect(t.runs).toMatchObject([{ ending: 'running' }])
+    await t.advance('1s')
+    expect(t.runs).toMatchObject([{ ending: 'retry' }])
+  })
+
   test('run.extend gives more time, counted from the call', async () => {
     const gate = new Gate()
     const t = await ending(

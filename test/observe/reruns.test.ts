@@ -11,14 +11,11 @@ function lease(lane: string, arrived = 5): Parameters<FollowUpRuns['recordStart'
 
 function scene(): { readonly ran: (lane: string, arrived: number) => void; readonly told: () => number } {
   let [now, told] = [0, 0]
-  const reruns = new FollowUpRuns(
-    () => now,
-    () => void told++,
-  )
+  const reruns = new FollowUpRuns(() => void told++)
   const ran = (lane: string, arrived: number): void => {
     reruns.recordStart(lease(lane, arrived))
     now += 10
-    reruns.recordEnd(lease(lane, arrived))
+    reruns.recordEnd(lease(lane, arrived), now)
   }
   return { ran, told: () => told }
 }
@@ -45,14 +42,11 @@ it('remembers a bounded number of lanes, for a bounded time', () => {
 
 it('counts a rerun once: each end of a run is used once, however long ago it was', () => {
   let again = 0
-  const reruns = new FollowUpRuns(
-    () => 10,
-    () => void again++,
-  )
+  const reruns = new FollowUpRuns(() => void again++)
   for (const others of [0, REMEMBERED]) {
     again = 0
-    reruns.recordEnd(lease('a'))
-    for (let n = 0; n < others; n++) reruns.recordEnd(lease(`other ${n}`))
+    reruns.recordEnd(lease('a'), 10)
+    for (let n = 0; n < others; n++) reruns.recordEnd(lease(`other ${n}`), 10)
     reruns.recordStart(lease('a'))
     reruns.recordStart(lease('a'))
     expect(again).toBe(1)

@@ -83,3 +83,10 @@ it('wakes pending calls when the run ends undone, and reports the longest wait',
   run.markEnded('undone')
   expect(woken).toEqual(['a'])
 })
+
+it('has a signal that is aborted, with the reason, even if nobody looked at it before', () => {
+  const { run } = live()
+  run.abort('timeout')
+  expect(run.signal.aborted).toBe(true)
+  expect(String(run.signal.reason)).toContain('took longer than its timeout')
+})

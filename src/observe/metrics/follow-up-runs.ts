@@ -7,13 +7,11 @@ import type { RunFacts } from '../stats/run-facts.ts'
 const MIN_REMEMBERED = 1_000
 
 export class FollowUpRuns {
-  readonly #now: () => Millis
   readonly #onFollowUp: (flow: string) => void
   #recentlyEnded = new Map<LaneId, Millis>()
   #endedEarlier = new Map<LaneId, Millis>()
 
-  constructor(now: () => Millis, onFollowUp: (flow: string) => void) {
-    this.#now = now
+  constructor(onFollowUp: (flow: string) => void) {
     this.#onFollowUp = onFollowUp
   }
 
@@ -26,8 +24,8 @@ export class FollowUpRuns {
     if (isNew && (events[0]?.arrived ?? Infinity) < ended) this.#onFollowUp(flow)
   }
 
-  recordEnd({ lane }: RunFacts['lease']): void {
-    this.#recentlyEnded.set(lane, this.#now())
+  recordEnd({ lane }: RunFacts['lease'], now: Millis): void {
+    this.#recentlyEnded.set(lane, now)
     if (this.#recentlyEnded.size < MIN_REMEMBERED) return
     this.#endedEarlier = this.#recentlyEnded
     this.#recentlyEnded = new Map()

@@ -44,7 +44,7 @@ export class Metrics {
 
   constructor(parts: MetricsDependencies) {
     this.#deps = parts
-    this.#followUpRuns = new FollowUpRuns(parts.now, (flow) => this.#processMetrics.followUpRuns.add(1, flow))
+    this.#followUpRuns = new FollowUpRuns((flow) => this.#processMetrics.followUpRuns.add(1, flow))
     const isDeclared = (flow: string): boolean => Iterator.from(parts.flows?.() ?? []).some((own) => own === flow)
     for (const series of [...this.#processMetrics.all, ...this.#storeMetrics.all]) series.setDeclaredFlows(isDeclared)
     this.#subscribe(parts.events)
@@ -113,13 +113,13 @@ export class Metrics {
     counted.attempts.add(1, flow, ending)
     const facts = emittedFacts(what)
     if (facts === undefined || !FINAL.has(ending)) return
-    this.#followUpRuns.recordEnd(facts.lease)
+    const now = this.#deps.now()
+    this.#followUpRuns.recordEnd(facts.lease, now)
     counted.runEvents.observe(what.events, flow)
     const isDead =
       facts.outcome?.kind === 'dead' || (facts.outcome?.kind === 'partial' && facts.outcome.dead.length > 0)
     if (isDead) counted.deadLetters.add(1, flow)
     if (facts.lease.rank === 1) return
-    const now = this.#deps.now()
     const how = eventEnds(facts)
     for (const { id, arrived } of facts.lease.events) {
       if (how(id) === 'done') counted.arrivalToDone.observe(Math.max(0, now - arrived) / 1_000, flow)

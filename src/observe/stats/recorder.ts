@@ -92,7 +92,7 @@ export class StatsRecorder {
 
   #countReceived({ source, type, flows }: EventMap['event.received']): void {
     if (INTERNAL_SOURCES.has(source)) return
-    const cell = this.#currentBucket()
+    const cell = this.#bucketAt(this.#deps.now())
     cell.kinds.get(source, type).received++
     if (flows !== undefined) for (const flow of flows) cell.flows.get(flow, '').received++
   }
@@ -100,15 +100,15 @@ export class StatsRecorder {
   #countClaimed({ flow, late }: EventMap['run.claimed']): void {
     if (INTERNAL_SOURCES.has(flow)) return
     this.#lastRunBegan = this.#deps.now()
-    const counts = this.#currentBucket().flows.get(flow, '')
+    const counts = this.#bucketAt(this.#lastRunBegan).flows.get(flow, '')
     counts.lateMs = Math.max(counts.lateMs, Math.round(late))
   }
 
   #countEnded(facts: RunFacts, hasFailed: boolean): void {
     const { flow, events, rank } = facts.lease
     if (INTERNAL_SOURCES.has(flow)) return
-    const cell = this.#currentBucket()
     const now = this.#deps.now()
+    const cell = this.#bucketAt(now)
     const how = eventEnds(facts)
     const before = previousEventEnd(facts)
     const ofFlow = cell.flows.get(flow, '')
@@ -128,8 +128,7 @@ export class StatsRecorder {
     }
   }
 
-  #currentBucket(): Bucket {
-    const now = this.#deps.now()
+  #bucketAt(now: Millis): Bucket {
     const { at } = this.#bucket
     if (this.#block === undefined || now < at || now >= at + MINUTE) this.#startBlock(now)
     if (this.#block !== undefined) this.#block.counted++

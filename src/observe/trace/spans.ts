@@ -2,9 +2,8 @@
 import type * as OpenTelemetry from '@opentelemetry/api'
 import { SluiceError } from '../../errors.ts'
 import { isEnding } from '../../model/endings.ts'
-import type { EventInput } from '../../model/event.ts'
 import { redact } from '../log/redact.ts'
-import { traceContext, parseTrace, withTrace, type TraceContext } from './context.ts'
+import { traceContext, parseTrace, type TraceContext } from './context.ts'
 
 /** `TraceApi` is the module `@opentelemetry/api`, as the app imports it. */
 export type TraceApi = Pick<typeof OpenTelemetry, 'context' | 'trace' | 'ROOT_CONTEXT' | 'SpanKind' | 'SpanStatusCode'>
@@ -17,7 +16,6 @@ interface TracedRun {
   readonly id: string
   readonly attempt: number
   readonly events: readonly { readonly attributes: Readonly<Record<string, unknown>> }[]
-  publish(event: EventInput | readonly EventInput[]): void
 }
 
 interface TracedRequest {
@@ -67,7 +65,7 @@ export class Traces {
   traceRun<Run extends TracedRun>(run: Run, handler: (run: Run) => unknown): unknown {
     if (this.#api === undefined) {
       const parent = firstTrace(run.events)
-      return parent === undefined ? handler(run) : traceContext.run(parent, () => handler(withTracedPublish(run)))
+      return parent === undefined ? handler(run) : traceContext.run(parent, () => handler(run))
     }
     const { SpanKind, SpanStatusCode } = this.#api
     const [parent, ...others] = run.events.flatMap(({ attributes: of }) => parseTrace(of) ?? [])
@@ -83,7 +81,7 @@ export class Traces {
     const span = { name: `run ${run.flow}`, options: { kind: SpanKind.CONSUMER, attributes, links }, parent }
     return this.#inSpan(
       span,
-      async () => handler(withTracedPublish(run)),
+      async () => handler(run),
       (of, ending) => {
         if (!isEnding(ending)) return
         of.setAttribute('sluice.ending', ending.kind)
@@ -119,11 +117,6 @@ function firstTrace(events: TracedRun['events']): TraceContext | undefined {
     if (trace !== undefined) return trace
   }
   return undefined
-}
-
-/** Events that the run publishes belong to its trace. */
-function withTracedPublish<Run extends TracedRun>(run: Run): Run {
-  return { ...run, publish: (event) => run.publish([event].flat().map(withTrace)) }
 }
 
 interface SpanStart {
