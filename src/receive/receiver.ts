@@ -4,6 +4,7 @@ import { EventLoopTurn, type Clock, type Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { newEventId, type PublishResult } from '../model/event.ts'
 import type { AnyListener } from '../observe/emitter.ts'
+import { toAcceptedResponse } from './accepted-response.ts'
 import { BodyMemory, BodyReservation, type ReserveBytes } from './body-budget.ts'
 import { readBoundedBody, type ReadBody } from './body.ts'
 import type { DeclaredSource } from './source-options.ts'
@@ -255,7 +256,7 @@ export class Receiver {
       const fix = 'The event.refused events say which one, and why.'
       return { code: 'STORE_FAILED', what: 'Not all events could be stored.', fix, retryAfter: BUSY_FOR }
     }
-    return source.source.answer ?? toAcceptedResponse(published)
+    return toAcceptedResponse(source.source.answer, request, published)
   }
 
   #recordRefusal(problem: Problem, { head, id, source, body }: RejectedRequest): void {
@@ -327,8 +328,3 @@ function toStoreProblem(error: unknown): Problem {
 }
 
 const UNKNOWN_FAILURE = { code: 'STORE_FAILED', message: 'Check the log of the process.', fix: '' } as const
-
-function toAcceptedResponse(published: readonly PublishResult[]): SourceResponse {
-  const events = published.map(({ id, kind, of }) => (of === undefined ? { id, kind } : { id, kind, of }))
-  return { status: 202, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ events }) }
-}

@@ -66,7 +66,7 @@ describe('sluice send', () => {
     for (let at = 0; at < names.length; at += 2) {
       const sent = names.slice(at, at + 2).map(async (name) => {
         const { code, stdout, stderr } = await server.sluice('send', name)
-        expect([name, code, stdout + stderr]).toEqual([name, 0, expect.stringMatching(/^20[02]/)])
+        expect([name, code, stdout + stderr]).toEqual([name, 0, expect.stringMatching(/^20[02] stored [\w:-]+\n/)])
       })
       await Promise.all(sent)
     }
@@ -96,7 +96,7 @@ describe('sluice send', () => {
     })
     await server.sluice('send', 'twilio', '--data={"EventType":"onMessageAdded"}')
     const many = await server.sluice('send', 'strava', '--count=25', '--json')
-    expect(many.json).toEqual({ 200: 25, events: {}, notes: [] })
+    expect(many.json).toEqual({ 200: 25, events: { stored: 25 }, notes: ['no flow wants this event'] })
     expect(many.stderr).toMatch(/sent {2}100 % {2}25 of 25/)
     const same = await server.sluice(
       'send',

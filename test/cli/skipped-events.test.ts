@@ -5,9 +5,10 @@ import { folderWith, Program, serve } from './commands-rig.ts'
 const SRC = new URL('../../src/', import.meta.url)
 const CONFIG = `
 import { Sluice } from '${new URL('index.ts', SRC).href}'
-import { stripe } from '${new URL('sources/index.ts', SRC).href}'
+import { github, stripe } from '${new URL('sources/index.ts', SRC).href}'
 const app = new Sluice({ store: 'sqlite:app.db', log: false, admin: { open: 'loopback' } })
 app.source('stripe', stripe({ secret: 'stripe-secret-0123456789' }))
+app.source('github', github({ secret: 'github-secret-0123456789' }))
 app.flow('sync-customer', { on: 'stripe/customer.*', key: (event) => event.subject, run: () => {} })
 export default app
 `
@@ -19,7 +20,7 @@ const body = (type: string): string =>
   JSON.stringify({ id: `evt_${type}`, object: 'event', type, created: 1, data: { object: { object: 'x' } } })
 
 interface Sent {
-  readonly body: string
+  readonly events: readonly { readonly id: string }[]
   readonly notes: readonly string[]
 }
 
@@ -36,8 +37,10 @@ describe('an event that no flow takes', () => {
     expect(many.stdout).toContain(`last request: ${UNWANTED}`)
     await tail.said(new RegExp(`customer.created +\\((${SKIPPED})\\)`))
     await tail.said(new RegExp(`invoice.paid +\\((${UNWANTED})\\)`))
-    const { events } = JSON.parse(unwanted.body) as { readonly events: readonly { readonly id: string }[] }
-    const id = events[0]?.id ?? ''
+    // The format of GitHub's responses has no place for the ids of events.
+    const push = (await server.sluice('send', 'github', '--type=push')).stdout
+    expect(push).toMatch(new RegExp(`^202 stored \\S+\n${UNWANTED}\n$`))
+    const id = unwanted.events[0]?.id ?? ''
     expect((await server.sluice('events')).stdout).toContain(SKIPPED)
     expect((await server.sluice('events', 'show', id)).stdout).toMatch(new RegExp(`note +${UNWANTED}`))
     expect((await server.sluice('explain', id)).stdout).toMatch(

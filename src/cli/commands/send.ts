@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { SluiceError } from '../../errors.ts'
+import { RESULTS_HEADER, type ReceivedEvent } from '../../receive/accepted-response.ts'
 import type { SignedRequest } from '../../receive/source.ts'
 import type { DeclaredSource } from '../../receive/source-options.ts'
 import type { Sluice } from '../../app/sluice.ts'
@@ -18,6 +19,8 @@ import { errorReason, HttpApiClient } from '../http-api-client.ts'
 interface SendResponse {
   readonly status: number
   readonly body: string
+  /** The events of the request, as far as the response names them. */
+  readonly events: readonly ReceivedEvent[]
 }
 
 const MAX_COUNT = 1_000_000
@@ -84,7 +87,7 @@ async function sendAll(context: CommandContext, { count, server, signed }: SendO
     const sent = await post(request)
     if (typeof sent === 'string') return reportFailure(out, { kind: 'unreached', why: sent })
     byStatus.set(sent.status, (byStatus.get(sent.status) ?? 0) + 1)
-    for (const { kind } of parseEvents(sent.body)) byKind.set(kind, (byKind.get(kind) ?? 0) + 1)
+    for (const { kind } of sent.events) byKind.set(kind, (byKind.get(kind) ?? 0) + 1)
     progress?.update(done)
     last = sent
     if (progress === undefined) printResponse(context, sent, await readNotes(sent, server))
@@ -101,8 +104,11 @@ async function sendAll(context: CommandContext, { count, server, signed }: SendO
 
 async function post({ url, headers, body }: SignedRequest): Promise<SendResponse | string> {
   try {
-    const response = await fetch(url, { method: 'POST', headers, body: Buffer.from(body) })
-    return { status: response.status, body: await response.text() }
+    const init = { method: 'POST', headers: { ...headers, [RESULTS_HEADER]: '1' }, body: Buffer.from(body) }
+    const response = await fetch(url, init)
+    const { status } = response
+    const text = await response.text()
+    return { status, body: text, events: status < 300 ? parseEvents(response.headers, text) : [] }
   } catch (error) {
     return `${url.origin} is unreachable: ${errorReason(error)}.`
   }
@@ -110,12 +116,19 @@ async function post({ url, headers, body }: SignedRequest): Promise<SendResponse
 
 function printResponse(
   { output: out }: CommandContext,
-  { status, body }: SendResponse,
+  { status, body, events }: SendResponse,
   notes: readonly string[],
 ): void {
-  if (out.asJson) return out.printJson({ status, body, notes })
-  out.print(`${out.paint(status < 300 ? 'green' : 'red', String(status))} ${escapeText(body)}`.trimEnd())
+  if (out.asJson) return out.printJson({ status, body, events, notes })
+  const result = events.length === 0 ? escapeText(body) : describeEvents(events)
+  out.print(`${out.paint(status < 300 ? 'green' : 'red', String(status))} ${result}`.trimEnd())
   for (const note of notes) out.print(escapeText(note))
+}
+
+function describeEvents(events: readonly ReceivedEvent[]): string {
+  const shown = events.slice(0, MAX_NOTED).map(({ id, kind, of }) => `${kind} ${of === undefined ? id : `of ${of}`}`)
+  const more = events.length - shown.length
+  return escapeText([...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', '))
 }
 
 interface Summary {
@@ -134,12 +147,11 @@ function printSummary({ output: out }: CommandContext, { byStatus, byKind, notes
   for (const note of notes) out.print(`last request: ${escapeText(note)}`)
 }
 
-/** How many events of one request are looked up. */
+/** How many events of one request are shown and looked up. */
 const MAX_NOTED = 10
 
 /** Returns why flows did not take the events. If the server does not let the caller read events, there are no notes. */
-async function readNotes({ status, body }: SendResponse, server: HttpApiClient): Promise<readonly string[]> {
-  const events = status < 300 ? parseEvents(body) : []
+async function readNotes({ events }: SendResponse, server: HttpApiClient): Promise<readonly string[]> {
   // For a duplicate, the first event is the stored one.
   const ids = events.slice(0, MAX_NOTED).map(({ id, of = id }) => of)
   const answers = await Promise.all(ids.map((id) => server.call({ method: 'GET', path: toPath('v1/events', id) })))
@@ -149,18 +161,13 @@ async function readNotes({ status, body }: SendResponse, server: HttpApiClient):
   })
 }
 
-interface AnsweredEvent {
-  readonly id: string
-  /** The id of the first event, for a duplicate. */
-  readonly of?: string
-  readonly kind: string
-}
-
-/** Returns no events if the source responds in its own format. */
-function parseEvents(body: string): readonly AnsweredEvent[] {
+/** A source that responds in the format of its provider names the events in a header. A proxy may remove the header. */
+function parseEvents(headers: Headers, body: string): readonly ReceivedEvent[] {
+  const results = headers.get(RESULTS_HEADER)
   try {
-    const { events = [] } = JSON.parse(body) as { readonly events?: readonly Partial<AnsweredEvent>[] }
-    return events.filter((event): event is AnsweredEvent => event.id !== undefined && event.kind !== undefined)
+    if (results !== null) return JSON.parse(decodeURIComponent(results)) as readonly ReceivedEvent[]
+    const { events = [] } = JSON.parse(body) as { readonly events?: readonly Partial<ReceivedEvent>[] }
+    return events.filter((event): event is ReceivedEvent => event.id !== undefined && event.kind !== undefined)
   } catch {
     return []
   }
