@@ -28,7 +28,10 @@ const CATALOGUE = {
     status: 500,
     fix: 'If the event is older than the encrypt option, turn encrypt off until the event is done. Otherwise restore the store, or purge the event.',
   },
-  LISTEN_FAILED: { status: 500, fix: 'Choose another port or host, or stop the process that uses it.' },
+  LISTEN_FAILED: {
+    status: 500,
+    fix: 'Choose another port (PORT, --port or the option port) or host, or stop the process that uses it.',
+  },
   STORE_UNKNOWN: { status: 500, fix: 'Use memory:, sqlite:<file> or postgres://….' },
   STORE_IN_USE: { status: 503, fix: 'Stop the other process that works on this file, or open it with readOnly: true.' },
   STORE_NOT_A_DATABASE: { status: 500, fix: 'Use the path of another file, or move this file away.' },

@@ -7,6 +7,7 @@ import { SluiceError } from '../errors.ts'
 import type { EventInput, PublishResult, PublishTarget } from '../model/event.ts'
 import type { RequestHead } from '../receive/receiver.ts'
 import type { Explanation } from '../observe/explain/explain.ts'
+import { suggestName } from '../validate/closest-name.ts'
 import { NO_FIELDS, type NoFields } from './schemas.ts'
 
 /** `ApiTarget` is the part of an app that the admin API reads and controls. */
@@ -112,9 +113,21 @@ export function withTag(tag: string, routes: readonly Untagged[]): readonly ApiR
 }
 
 /** `orNotFound` returns what was found. A missing object is a 404, in the same words for every kind. */
-export function orNotFound<T>(found: T, what: string, name: string): Exclude<T, undefined | 'missing'> {
+export function orNotFound<T>(found: T, what: string, name: string, fix?: string): Exclude<T, undefined | 'missing'> {
   if (found === undefined || found === 'missing') {
-    throw new SluiceError('NOT_FOUND', `There is no ${what} ${JSON.stringify(name.slice(0, 200))}.`)
+    throw new SluiceError('NOT_FOUND', `There is no ${what} ${JSON.stringify(name.slice(0, 200))}.`, undefined, fix)
   }
   return found as Exclude<T, undefined | 'missing'>
+}
+
+/** `orSuggest` is `orNotFound` for an object that people name: the fix asks whether they meant another one. */
+export async function orSuggest<T>(
+  found: T,
+  what: string,
+  name: string,
+  listNames: () => Promise<readonly string[]>,
+): Promise<Exclude<T, undefined | 'missing'>> {
+  const isMissing = found === undefined || found === 'missing'
+  const fix = isMissing ? suggestName(name, await listNames()).trim() : ''
+  return orNotFound(found, what, name, fix === '' ? undefined : fix)
 }

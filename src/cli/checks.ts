@@ -23,6 +23,9 @@ const MAX_CLOCK_OFFSET = 2_000
 export async function runChecks(context: CommandContext): Promise<readonly Check[]> {
   const { config, exposure } = await checkConfiguration(context)
   const server = await checkServer(context)
+  const caller = await findApi(context)
+  // The reason is already reported: the configuration does not load, or the server is that of another app.
+  if (caller?.kind === 'none' || (caller === undefined && config.state === 'wrong')) return [config, server]
   const store = await checkStore(context)
   const checks = [config, server, ...store]
   // The other checks read the store, so they are skipped if it cannot be opened.
@@ -125,7 +128,8 @@ async function readStoreDurability(context: CommandContext): Promise<StoreDurabi
   try {
     const answer = await callApi(context, { method: 'GET', path: '/v1/store' })
     if (answer.kind === 'done') return answer.value as StoreDurability
-    return failedCheck('store', answer)
+    const isKey = answer.kind === 'problem' && answer.problem.code.startsWith('KEY_')
+    return failedCheck(isKey ? 'keys' : 'store', answer)
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error
     return { name: 'store', state: 'wrong', what: error.message }

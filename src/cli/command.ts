@@ -4,10 +4,11 @@ import { createInterface } from 'node:readline/promises'
 import type { Clock } from '../clock.ts'
 import type { ConnectOptions } from './find-client.ts'
 import type { ParsedArguments, Option, Options } from './arguments.ts'
-import type { ApiResult, ApiCall, ApiClient } from './api-client.ts'
+import type { ApiResult, ApiCall, ApiClient, ApiProblem } from './api-client.ts'
 import { EXIT, type ExitCode } from './exit.ts'
 import { escapeText, type Column, type Output } from './output.ts'
 import { reportFailure, reportCliError } from './problem.ts'
+import { findUnknownFlow, suggestSource } from './unknown-flow.ts'
 
 export interface Command {
   /** e.g. `'dead retry'` */
@@ -49,17 +50,27 @@ export function textOptions(descriptions: Readonly<Record<string, string>>): Opt
 }
 
 /** `callApi` waits and retries on 429: a long export makes more calls in a minute than one address may. */
-export async function callApi({ connect: api, clock }: CommandContext, call: ApiCall): Promise<ApiResult> {
+export async function callApi({ args, connect: api, clock }: CommandContext, call: ApiCall): Promise<ApiResult> {
   const caller = await api()
   for (let tries = 1; ; tries++) {
     const answer = await caller.call(call)
     const later = answer.kind === 'problem' ? answer.retryAfter : undefined
-    if (later === undefined || tries > MAX_CALLS) return answer
+    if (answer.kind === 'problem' && (later === undefined || tries > MAX_CALLS))
+      return { ...answer, problem: nameOption(args, answer.problem) }
+    if (later === undefined) return answer
     await new Promise<void>((resolve) => clock.after(later, resolve))
   }
 }
 
 const MAX_CALLS = 20
+
+/** The API names a field of the query or the body. People know it as the option that they gave. */
+function nameOption(args: ParsedArguments, problem: ApiProblem): ApiProblem {
+  const [, name = '', rule = ''] = /^(?:query|body): ([\w-]+): (.*)$/s.exec(problem.detail) ?? []
+  if (args.text(name) === undefined) return problem
+  const detail = rule.startsWith('it must') ? `--${name} ${rule.slice('it '.length)}` : `--${name}: ${rule}`
+  return { ...problem, detail, fix: '' }
+}
 
 /** `callAndPrint` calls the API and prints the result. The caller knows the route's response type. */
 export async function callAndPrint(
@@ -94,18 +105,35 @@ export function listCommand<T>(declared: ListDeclaration<T>): Command {
   const texts = Object.keys(command.options ?? {})
   return {
     ...command,
-    run: (context) => {
-      const call = {
+    run: async (context) => {
+      const { output: out } = context
+      const answer = await callApi(context, {
         method: 'GET',
         path: typeof path === 'string' ? path : path(context),
         query: query?.(context) ?? context.args.texts(texts),
-      } as const
-      return callAndPrint(context, call, ({ items, next }: ListPage<T>) => {
-        context.output.table(columns, items, none)
-        if (next !== undefined) context.output.note(`More items: --cursor=${escapeText(next)}`)
       })
+      if (answer.kind !== 'done') return reportFailure(out, answer)
+      const { items, next } = answer.value as ListPage<T>
+      const misspelled = items.length === 0 ? await reportMisspelledFilter(context) : undefined
+      if (misspelled !== undefined) return misspelled
+      if (out.asJson) out.printJson(answer.value)
+      else out.table(columns, items, none)
+      if (next !== undefined && !out.asJson) out.note(`More items: --cursor=${escapeText(next)}`)
+      return EXIT.done
     },
   }
+}
+
+/** `reportMisspelledFilter` is for a filter that matches nothing: it rejects an unknown `--flow`, and asks about `--source`. */
+export async function reportMisspelledFilter(context: CommandContext): Promise<ExitCode | undefined> {
+  const { args, output: out } = context
+  const call = (one: ApiCall): Promise<ApiResult> => callApi(context, one)
+  const [flow, source] = [args.text('flow'), args.text('source')]
+  const problem = flow === undefined ? undefined : await findUnknownFlow(call, flow)
+  if (problem !== undefined) return reportFailure(out, { kind: 'problem', problem })
+  const question = source === undefined ? '' : await suggestSource(call, source)
+  if (question !== '') out.note(escapeText(`The app declares no source ${JSON.stringify(source)}. ${question}`))
+  return undefined
 }
 
 /** `callAndConfirm` is for calls whose result is only that they succeeded. */

@@ -26,7 +26,13 @@ type ClientTarget =
   /** No server of the configuration responds. */
   | { readonly kind: 'own'; readonly app: Sluice; readonly file: string }
   /** Something responds at the server's address, and it is not that server. */
-  | { readonly kind: 'foreign'; readonly answer: UnreachableApi }
+  | ForeignServer
+
+interface ForeignServer {
+  readonly kind: 'foreign'
+  readonly url: string
+  readonly file: string
+}
 
 const PORT = '8787'
 
@@ -49,16 +55,14 @@ async function findTarget(where: ConnectOptions): Promise<ClientTarget> {
   }
   // `--config` names the app in the file, so a server elsewhere does not matter.
   if (where.config !== undefined) return { kind: 'own', app, file }
-  const why = `The server at ${url} uses another store than ${file}.`
-  const fix = `Pass --url=${url} to use that server, or --config=${file} to use the app in the file.`
-  return { kind: 'foreign', answer: { kind: 'unreached', why, fix } }
+  return { kind: 'foreign', url, file }
 }
 
 export async function findClient(where: ConnectOptions): Promise<ApiClient> {
   const found = await findTarget(where)
   if (found.kind === 'server') return found.server
   if (found.kind === 'own') return createLocalClient(found)
-  const { answer } = found
+  const answer = foreignServer(found, `--config=${found.file} to use the app in the file`)
   return { kind: 'none', location: 'no server', call: () => Promise.resolve(answer), close: () => Promise.resolve() }
 }
 
@@ -71,8 +75,14 @@ export async function openLocalClient(where: ConnectOptions): Promise<ApiClient>
 export async function findServer(where: ConnectOptions): Promise<HttpApiClient | UnreachableApi> {
   const found = await findTarget(where)
   if (found.kind === 'server') return found.server
-  if (found.kind === 'foreign') return found.answer
+  if (found.kind === 'foreign')
+    return foreignServer(found, 'start the server of the app in the file, with another PORT')
   return { kind: 'unreached', why: `No server of ${found.file} is running.` }
+}
+
+function foreignServer({ url, file }: ForeignServer, otherwise: string): UnreachableApi {
+  const why = `The server at ${url} uses another store than ${file}.`
+  return { kind: 'unreached', why, fix: `Pass --url=${url} to use that server, or ${otherwise}.` }
 }
 
 async function loadApp(where: ConnectOptions): Promise<{ app: Sluice; listen: ListenOptions; file: string }> {

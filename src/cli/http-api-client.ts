@@ -25,7 +25,7 @@ const PROBE_TIMEOUT: Millis = 2_000
 const HEADERS_TIMEOUT_CODE = 'UND_ERR_HEADERS_TIMEOUT'
 
 const GIVE_KEY_FIX =
-  'Set SLUICE_KEY to a key of that server. If it has none yet, or all are lost, stop the server first: without a server, sluice keys create needs no key.'
+  'Set SLUICE_KEY to a key of that server. If it has none yet, or all are lost, run sluice keys create where its store is; on SQLite, stop the server first.'
 
 export class HttpApiClient implements ApiClient {
   readonly kind = 'server'

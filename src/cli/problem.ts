@@ -17,7 +17,7 @@ const CLI_ERRORS: Readonly<Record<CliErrorCode, { readonly status: number; reado
 
 export const CLI_ERROR_CODES: readonly string[] = Object.keys(CLI_ERRORS)
 
-const START_IT = 'Start the server with sluice start, or pass its address with --url.'
+const START_IT = 'Start the server with sluice start (sluice dev during development), or pass its address with --url.'
 
 /** `reportFailure` reports a call that returned no result. */
 export function reportFailure(out: Output, answer: FailedResult): ExitCode {

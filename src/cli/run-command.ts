@@ -17,8 +17,13 @@ export interface CommandResult {
   readonly isLongRunning?: boolean
 }
 
-export async function runCommand(args: readonly string[]): Promise<CommandResult> {
+/** The options by which most programs print their version. */
+const VERSION_OPTIONS: ReadonlySet<string> = new Set(['--version', '-v', '-V'])
+
+export async function runCommand(typed: readonly string[]): Promise<CommandResult> {
   exitOnWriteError()
+  const args = typed.map((arg) => (arg === '-h' ? '--help' : arg))
+  if (VERSION_OPTIONS.has(args[0] ?? '')) return runCommand(['version', ...args.slice(1)])
   const at = countLeadingOptions(args)
   const words = args.slice(at)
   const [first = 'help', second = ''] = words
@@ -36,8 +41,8 @@ export async function runCommand(args: readonly string[]): Promise<CommandResult
     )
   }
   const length = command.name.split(' ').length
-  const typed = words.slice(0, length).join(' ') === command.name ? length : 1
-  const given = parseArguments(command, [...args.slice(0, at), ...words.slice(typed)])
+  const used = words.slice(0, length).join(' ') === command.name ? length : 1
+  const given = parseArguments(command, [...args.slice(0, at), ...words.slice(used)])
   if (typeof given === 'string') return reportUsageError(args, given, formatUsage(command))
   if (given.has('help')) return printUsage(formatUsage(command))
   return { exit: await execute(command, given), isLongRunning: command.isLongRunning === true }

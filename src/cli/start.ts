@@ -48,8 +48,9 @@ export async function startApp({
   }
 }
 
+/** On PostgreSQL, another process can open the store meanwhile. */
 const NO_KEY =
-  '  the admin API has no key yet; to create one, run sluice keys create <name> --role=operate before sluice start'
+  '  the admin API has no key yet; to create one, run sluice keys create <name> --role=operate (on SQLite, before sluice start)'
 
 /** With a wrong key, the app receives and runs, but what is encrypted under the old key fails. So it starts, and says so. */
 function describeUnreadable([first = '', ...others]: readonly string[]): string {

@@ -88,9 +88,16 @@ export async function serve(
     return { url, connections: () => connections.counts, close: () => server.close() }
   } catch (error) {
     await server.close()
-    const why = error instanceof Error ? error.message : String(error)
-    throw new SluiceError('LISTEN_FAILED', `Cannot listen on port ${port} of ${options.host ?? HOST}: ${why}.`, error)
+    const where = `port ${port} of ${options.host ?? HOST}`
+    throw new SluiceError('LISTEN_FAILED', `Cannot listen on ${where}: ${describeListenError(error)}.`, error)
   }
+}
+
+function describeListenError(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') return 'another process uses it'
+  if (code === 'EACCES') return 'the process may not use it'
+  return message
 }
 
 async function createServer(serving: ServerState, options: object): Promise<FastifyInstance> {

@@ -1,7 +1,7 @@
 // Routes of the keys of this API, the encryption keys and the audit log. Only the response that creates a key contains
 // its secret.
 import { z } from 'zod'
-import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
+import { orSuggest, route, withTag, type ApiRoute } from '../route.ts'
 import { id, PAGE_QUERY, pageOf, tenant, TIME_RANGE, timestamp } from '../schemas.ts'
 
 const role = z.enum(['read', 'publish', 'register', 'operate'])
@@ -50,7 +50,9 @@ export const keys: readonly ApiRoute[] = withTag('keys', [
     response: z.strictObject({ result: z.literal('ok') }),
     auditText: 'in its commit',
     handle: async (app, { params, actor: who }) => ({
-      result: orNotFound(await app.admin.keys.revoke(params.id, who), 'key', params.id),
+      result: await orSuggest(await app.admin.keys.revoke(params.id, who), 'key', params.id, async () =>
+        (await app.admin.keys.list()).map(({ name }) => name),
+      ),
     }),
   }),
 ])

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { SluiceError } from '../../errors.ts'
 import type { LaneView } from '../../admin/lane-view.ts'
 import type { OperatorLaneAction, SteerResult } from '../../admin/lanes.ts'
-import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
+import { orNotFound, orSuggest, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
 import {
   attempt,
   duration,
@@ -252,9 +252,9 @@ export const flows: readonly ApiRoute[] = withTag('flows', [
     response: steerResult,
     auditText: ({ params, body }) => `pause the flow ${params.flow}: ${body.reason}`,
     handle: async (app, { params, body, actor: who }) => ({
-      result: orNotFound(
+      result: await orSuggestFlow(
+        app,
         await app.admin.flows.pause(params.flow, { reason: body.reason, by: who }),
-        'flow',
         params.flow,
       ),
     }),
@@ -268,7 +268,7 @@ export const flows: readonly ApiRoute[] = withTag('flows', [
     response: steerResult,
     auditText: ({ params }) => `resume the flow ${params.flow}`,
     handle: async (app, { params, actor: who }) => ({
-      result: orNotFound(await app.admin.flows.resume(params.flow, who), 'flow', params.flow),
+      result: await orSuggestFlow(app, await app.admin.flows.resume(params.flow, who), params.flow),
     }),
   }),
   route({
@@ -282,7 +282,11 @@ export const flows: readonly ApiRoute[] = withTag('flows', [
     response: steerResult,
     auditText: ({ params }) => `retire the flow ${params.flow}`,
     handle: async (app, { params, actor: who }) => ({
-      result: orNotFound(await app.admin.flows.retire(params.flow, who), 'flow', params.flow),
+      result: await orSuggestFlow(app, await app.admin.flows.retire(params.flow, who), params.flow),
     }),
   }),
 ])
+
+function orSuggestFlow<T>(app: ApiTarget, result: T, flow: string): Promise<Exclude<T, undefined | 'missing'>> {
+  return orSuggest(result, 'flow', flow, async () => (await app.admin.flows.list()).map((one) => one.flow))
+}

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { LimitView } from '../../admin/limits.ts'
-import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
+import { orSuggest, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
 import { duration, laneId, PAGE_QUERY, pageOf, reason, timestamp } from '../schemas.ts'
 
 /** The name of a limit and of a key. */
@@ -92,7 +92,7 @@ export const limits: readonly ApiRoute[] = withTag('limits', [
       'Returns who spent a limit over the last 15 minutes in this process, why it was paused, and who waits for it.',
     params: LIMIT_PARAMS,
     response: USAGE,
-    handle: async (app, { params }) => orNotFound(await app.admin.limits.usage(params.name), 'limit', params.name),
+    handle: async (app, { params }) => orSuggestLimit(app, await app.admin.limits.usage(params.name), params.name),
   }),
   route({
     method: 'POST',
@@ -128,5 +128,13 @@ function toCursor(limit: string): string {
 }
 
 async function readLimitAfter(app: ApiTarget, name: string, did: 'ok' | 'missing'): Promise<LimitView> {
-  return orNotFound(did === 'missing' ? undefined : await app.admin.limits.show(name), 'limit', name)
+  return orSuggestLimit(app, did === 'missing' ? undefined : await app.admin.limits.show(name), name)
 }
+
+function orSuggestLimit<T>(app: ApiTarget, found: T, limit: string): Promise<Exclude<T, undefined | 'missing'>> {
+  return orSuggest(found, 'limit', limit, async () =>
+    (await app.admin.limits.list('', MAX_SUGGESTED)).items.map((one) => one.name),
+  )
+}
+
+const MAX_SUGGESTED = 1_000

@@ -76,7 +76,6 @@ export const runs: readonly ApiRoute[] = withTag('runs', [
     summary: 'Returns an ended run.',
     params: z.strictObject({ id }),
     response: RUN,
-    handle: async (app, { params }) =>
-      orNotFound(await app.admin.runs.show(params.id), 'run that has ended', params.id),
+    handle: async (app, { params }) => orNotFound(await app.admin.runs.show(params.id), 'ended run', params.id),
   }),
 ])

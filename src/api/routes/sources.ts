@@ -1,7 +1,7 @@
 // Routes of sources: the list, the requests they refused with the reasons, and the secrets that came by handshake.
 import { z } from 'zod'
 import { listChecks } from '../../admin/source-activity.ts'
-import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
+import { orSuggest, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
 import { timestamp, name } from '../schemas.ts'
 
 /** In a path, this name selects the requests to unknown sources. No source can have it. */
@@ -86,7 +86,7 @@ export const sources: readonly ApiRoute[] = withTag('sources', [
     }),
     auditText: ({ params }) => `sign a test request to the source ${params.name}`,
     handle: async (app, { params, body }) =>
-      orNotFound(await app.admin.sources.sample(params.name, body.origin), 'source', params.name),
+      orSuggestSource(app, await app.admin.sources.sample(params.name, body.origin), params.name),
   }),
   route({
     method: 'GET',
@@ -97,7 +97,7 @@ export const sources: readonly ApiRoute[] = withTag('sources', [
     params: z.strictObject({ name }),
     response: z.strictObject({ items: z.array(REFUSED) }),
     handle: async (app, { params }) => {
-      if (params.name !== UNKNOWN_SOURCES) assertSourceDeclared(app, params.name)
+      if (params.name !== UNKNOWN_SOURCES) await assertSourceDeclared(app, params.name)
       const items = await app.admin.sources.refused(params.name === UNKNOWN_SOURCES ? '' : params.name)
       return { items: items.map((one) => ({ ...one, checks: listChecks(one) })) }
     },
@@ -117,7 +117,7 @@ export const sources: readonly ApiRoute[] = withTag('sources', [
     }),
     auditText: 'in its commit',
     handle: async (app, { params, actor: who }) => {
-      assertSourceDeclared(app, params.name)
+      await assertSourceDeclared(app, params.name)
       return { secret: await app.admin.sources.secret(params.name, who) }
     },
   }),
@@ -130,16 +130,20 @@ export const sources: readonly ApiRoute[] = withTag('sources', [
     response: z.strictObject({ result: z.enum(['forgotten', 'none']) }),
     auditText: 'in its commit',
     handle: async (app, { params, actor: who }) => {
-      assertSourceDeclared(app, params.name)
+      await assertSourceDeclared(app, params.name)
       return { result: await app.admin.sources.forgetSecret(params.name, who) }
     },
   }),
 ])
 
-function assertSourceDeclared(app: ApiTarget, source: string): void {
-  orNotFound(
+async function assertSourceDeclared(app: ApiTarget, source: string): Promise<void> {
+  await orSuggestSource(
+    app,
     app.admin.sources.list().find((one) => one.name === source),
-    'source',
     source,
   )
+}
+
+function orSuggestSource<T>(app: ApiTarget, found: T, source: string): Promise<Exclude<T, undefined | 'missing'>> {
+  return orSuggest(found, 'source', source, async () => app.admin.sources.list().map((one) => one.name))
 }

@@ -68,7 +68,7 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     summary: 'Returns an endpoint with its health.',
     params: ID_PARAMS,
     response: SUBSCRIBER_WITH_HEALTH,
-    handle: async (app, { params }) => orNotFound(await app.endpoints.get(params.id), 'subscriber', params.id),
+    handle: async (app, { params }) => orNotFound(await app.endpoints.get(params.id), 'endpoint', params.id),
   }),
   route({
     method: 'GET',
@@ -181,7 +181,7 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     response: z.strictObject({ result: z.literal('ok') }),
     auditText: 'in its commit',
     handle: async (app, { params, actor: who }) => ({
-      result: orNotFound(await app.endpoints.revokeToken(params.id, who), 'token of a subscriber', params.id),
+      result: orNotFound(await app.endpoints.revokeToken(params.id, who), 'token of endpoint', params.id),
     }),
   }),
   route({

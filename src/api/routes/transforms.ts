@@ -75,7 +75,7 @@ export const transforms: readonly ApiRoute[] = withTag('subscribers', [
     handle: async (app, { params, actor: who }) => ({
       result: orNotFound(
         await app.endpoints.transforms.remove(params.id, who),
-        'transformation of subscriber',
+        'transformation of endpoint',
         params.id,
       ),
     }),

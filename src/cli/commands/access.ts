@@ -36,6 +36,8 @@ const keysList = listCommand<ApiKey>({
   none: 'There are no keys yet: sluice keys create <name> --role=operate creates the first one.',
 })
 
+const ROLES: ReadonlySet<string> = new Set(['read', 'publish', 'register', 'operate'])
+
 export const keys: readonly Command[] = [
   { ...keysList, run: (context) => keysList.run(byStore(context)) },
   {
@@ -49,8 +51,10 @@ export const keys: readonly Command[] = [
     run: async (context) => {
       const [name = ''] = context.args.words
       const role = context.args.text('role')
-      if (role === undefined)
-        return reportMisuse(context, '--role must be read, publish, register or operate; the first key needs operate.')
+      if (role === undefined || !ROLES.has(role)) {
+        const why = role === undefined ? 'the first key needs operate' : `got ${JSON.stringify(role)}`
+        return reportMisuse(context, `--role must be read, publish, register or operate; ${why}.`)
+      }
       const body = { name, role, ...context.args.texts(['tenant']) }
       return callAndPrint(byStore(context), { method: 'POST', path: '/v1/keys', body }, (key: NewApiKey) => {
         context.output.print(key.secret)

@@ -9,6 +9,7 @@ import {
   confirmOrExit,
   listCommand,
   PAGE_OPTIONS,
+  reportMisspelledFilter,
   reportMisuse,
   textOptions,
   YES_OPTION,
@@ -78,11 +79,13 @@ const countCommand: Command = {
   name: 'dead count',
   description: 'count the dead letters of a filter, including retried ones that have not ended',
   options: FILTER,
-  run: (context) => {
-    const call = { method: 'GET', path: COUNT, query: toFilter(context) } as const
-    return callAndPrint(context, call, ({ count: n }: { readonly count: number }) =>
-      context.output.print(`${formatCount(n, 'dead letter')}.`),
-    )
+  run: async (context) => {
+    const { output: out } = context
+    const counted = await countDeadLetters(context, toFilter(context))
+    if (counted.kind === 'exit') return counted.exit
+    if (out.asJson) out.printJson(counted.value)
+    else out.print(`${formatCount(counted.count, 'dead letter')}.`)
+    return EXIT.done
   },
 }
 
@@ -111,6 +114,7 @@ const showCommand: Command = {
   },
 }
 
+const QUESTIONS = { retry: 'Retry', drop: 'Permanently drop' } as const
 const PAST_TENSE = { retry: 'retried', drop: 'dropped' } as const
 
 const actionCommands: readonly Command[] = (['retry', 'drop'] as const).map((act) => ({
@@ -147,7 +151,7 @@ async function actOnAll(
     return EXIT.done
   }
   const { location: where } = await context.connect()
-  const no = await confirmOrExit(context, `${formatCount(counted.count, 'dead letter')} of ${where}: ${act} them?`)
+  const no = await confirmOrExit(context, `${QUESTIONS[act]} ${formatCount(counted.count, 'dead letter')} of ${where}?`)
   if (no !== undefined) return no
   const body = Object.keys(filter).length === 0 ? { all: true } : filter
   const call = { method: 'POST', path: `/v1/dead-letters/${act}`, body } as const
@@ -157,7 +161,7 @@ async function actOnAll(
 }
 
 type CountResult =
-  | { readonly kind: 'count'; readonly count: number }
+  | { readonly kind: 'count'; readonly count: number; readonly value: unknown }
   | { readonly kind: 'exit'; readonly exit: ExitCode }
 
 async function countDeadLetters(
@@ -166,7 +170,9 @@ async function countDeadLetters(
 ): Promise<CountResult> {
   const answer = await callApi(context, { method: 'GET', path: COUNT, query })
   if (answer.kind !== 'done') return { kind: 'exit', exit: reportFailure(context.output, answer) }
-  return { kind: 'count', ...(answer.value as { readonly count: number }) }
+  const { count } = answer.value as { readonly count: number }
+  const misspelled = count === 0 ? await reportMisspelledFilter(context) : undefined
+  return misspelled === undefined ? { kind: 'count', count, value: answer.value } : { kind: 'exit', exit: misspelled }
 }
 
 const exportCommand: Command = {

@@ -8,7 +8,7 @@ import { runChecks, type Check } from '../checks.ts'
 import { openLocalClient } from '../find-client.ts'
 import { reportMisuse, type Command, type CommandContext } from '../command.ts'
 import { EXIT } from '../exit.ts'
-import { redirectStdout, escapeText, type Field } from '../output.ts'
+import { redirectStdout, escapeLines, type Field } from '../output.ts'
 import { reportFailure } from '../problem.ts'
 
 const STYLES = { ok: 'green', look: 'yellow', wrong: 'red' } as const
@@ -69,12 +69,20 @@ export const backup: Command = {
 }
 
 function printChecks({ output: out }: CommandContext, checks: readonly Check[]): void {
-  for (const { name, state, what, fix } of checks) {
-    out.print(`${out.paint(STYLES[state], state.padEnd(5))}  ${name.padEnd(13)}  ${escapeText(what)}`)
-    if (fix !== undefined && state !== 'ok') out.print(`${' '.repeat(22)}${escapeText(fix)}`)
-  }
-  out.print(`\n${out.paint('bold', 'defaults')}`)
+  // What is wrong comes last, because the defaults would scroll it away.
+  out.print(out.paint('bold', 'defaults'))
   out.fields(Object.entries(DEFAULTS).map(([name, value]): Field => [`  ${name}`, formatValue(value)]))
+  out.print(`\n${out.paint('bold', 'checks')}`)
+  for (const { name, state, what, fix } of checks) {
+    out.print(`${out.paint(STYLES[state], state.padEnd(5))}  ${name.padEnd(13)}  ${indentLines(what)}`)
+    if (fix !== undefined && state !== 'ok') out.print(`${INDENT}${indentLines(fix)}`)
+  }
+}
+
+const INDENT = ' '.repeat(22)
+
+function indentLines(text: string): string {
+  return escapeLines(text).replaceAll('\n', `\n${INDENT}`)
 }
 
 function formatValue(value: unknown): string {

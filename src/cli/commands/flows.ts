@@ -5,6 +5,7 @@ import { toPath } from '../api-client.ts'
 import {
   callAndConfirm,
   callAndPrint,
+  callApi,
   confirmOrExit,
   listCommand,
   PAGE_OPTIONS,
@@ -13,6 +14,8 @@ import {
   type Command,
 } from '../command.ts'
 import { formatTime } from '../output.ts'
+import { reportFailure } from '../problem.ts'
+import { findUnknownFlow } from '../unknown-flow.ts'
 import { callAction } from './lanes.ts'
 
 /** A pause beyond the last representable date ends only by hand. */
@@ -61,6 +64,8 @@ export const flows: readonly Command[] = [
     options: { yes: YES_OPTION },
     run: async (context) => {
       const [flow = ''] = context.args.words
+      const problem = await findUnknownFlow((call) => callApi(context, call), flow)
+      if (problem !== undefined) return reportFailure(context.output, { kind: 'problem', problem })
       const no = await confirmOrExit(context, `The unrouted events of the flow ${flow} are dropped for good. Go on?`)
       if (no !== undefined) return no
       return callAction(context, toPath('v1/flows', flow, 'retire'), {}, 'Not done: a process still serves the flow.')

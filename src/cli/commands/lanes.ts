@@ -1,7 +1,8 @@
 // `sluice lanes` and `sluice explain`: the state of a key's lane, its explanation, and an operator's actions on it.
 import type { LaneView } from '../../admin/lane-view.ts'
+import type { ExplanationFacts } from '../../observe/explain/facts.ts'
 import type { StoredEventDetails } from '../../admin/stored-events.ts'
-import { toPath } from '../api-client.ts'
+import { toPath, type FailedResult } from '../api-client.ts'
 import { reportFailure } from '../problem.ts'
 import {
   callAndPrint,
@@ -17,7 +18,8 @@ import {
   type CommandContext,
 } from '../command.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
-import { escapeText, escapeLines, formatTime } from '../output.ts'
+import { escapeText, escapeLines, formatTime, type Output } from '../output.ts'
+import { findUnknownFlow, listFlowNames } from '../unknown-flow.ts'
 
 const LANE_POSITIONALS = ['<id or flow>', '[key]'] as const
 
@@ -25,29 +27,57 @@ export const explain: Command = {
   name: 'explain',
   positionals: ['<flow or event>', '[key]'],
   description: 'explain where the events of a key are, or what happened to one event',
-  run: (context) => {
+  run: async (context) => {
+    const { output: out } = context
     const [flow = '', key] = context.args.words
     if (key === undefined) return explainEvent(context, flow)
-    const call = { method: 'GET', path: '/v1/explain', query: { flow, key } } as const
-    return callAndPrint(context, call, ({ text }: { readonly text: string }) => context.output.print(escapeLines(text)))
+    const answer = await callApi(context, { method: 'GET', path: '/v1/explain', query: { flow, key } })
+    if (answer.kind !== 'done') return reportFailure(out, answer)
+    const { text, state, facts } = answer.value as Explained
+    // A flow that was removed may have left work and records.
+    const isUnknown =
+      state === 'unknown-flow' && facts.laneState === 'empty' && !facts.dead && facts.lastRun === undefined
+    const problem = isUnknown ? await findUnknownFlow((call) => callApi(context, call), flow) : undefined
+    if (problem !== undefined) return reportFailure(out, { kind: 'problem', problem })
+    if (out.asJson) out.printJson(answer.value)
+    else out.print(escapeLines(text))
+    return EXIT.done
   },
 }
 
+interface Explained {
+  readonly text: string
+  readonly state: string
+  readonly facts: Pick<ExplanationFacts, 'laneState' | 'dead' | 'lastRun'>
+}
+
 /** Explains an event by its id: the lanes it entered, and the flows that did not take it. */
-function explainEvent(context: CommandContext, id: string): Promise<ExitCode> {
-  return callAndPrint(context, { method: 'GET', path: toPath('v1/events', id) }, (event: StoredEventDetails) => {
-    const { output: out } = context
-    out.print(
-      escapeText(`Event ${event.id} (${event.source}/${event.type}) arrived ${formatTime(event.arrived) ?? ''}.`),
-    )
-    for (const { id: lane, state, flow, key } of event.lanes) {
-      const named = flow === undefined ? lane : `${flow} ${key ?? ''}`.trimEnd()
-      const run = event.runs.find((one) => one.lane === lane)
-      const ran = run === undefined ? '' : `; its run ended as ${run.kind} ${formatTime(run.ended) ?? ''}`
-      out.print(escapeText(`Lane ${named}: ${state === 'gone' ? 'empty now' : state}${ran}.`))
-    }
-    if (event.note !== '') out.print(escapeText(`${event.note}.`))
-  })
+async function explainEvent(context: CommandContext, id: string): Promise<ExitCode> {
+  const { output: out } = context
+  const answer = await callApi(context, { method: 'GET', path: toPath('v1/events', id) })
+  if (answer.kind === 'problem' && answer.problem.code === 'NOT_FOUND') return reportMissingEvent(context, id, answer)
+  if (answer.kind !== 'done') return reportFailure(out, answer)
+  if (out.asJson) out.printJson(answer.value)
+  else printEvent(out, answer.value as StoredEventDetails)
+  return EXIT.done
+}
+
+/** Whoever forgets the key gave a flow, not an event. */
+async function reportMissingEvent(context: CommandContext, id: string, answer: FailedResult): Promise<ExitCode> {
+  const flows = (await listFlowNames((call) => callApi(context, call))) ?? []
+  if (!flows.includes(id)) return reportFailure(context.output, answer)
+  return reportMisuse(context, `${id} is a flow, so explain needs a key as well: sluice explain ${id} <key>.`)
+}
+
+function printEvent(out: Output, event: StoredEventDetails): void {
+  out.print(escapeText(`Event ${event.id} (${event.source}/${event.type}) arrived ${formatTime(event.arrived) ?? ''}.`))
+  for (const { id: lane, state, flow, key } of event.lanes) {
+    const named = flow === undefined ? lane : `${flow} ${key ?? ''}`.trimEnd()
+    const run = event.runs.find((one) => one.lane === lane)
+    const ran = run === undefined ? '' : `; its run ended as ${run.kind} ${formatTime(run.ended) ?? ''}`
+    out.print(escapeText(`Lane ${named}: ${state === 'gone' ? 'empty now' : state}${ran}.`))
+  }
+  if (event.note !== '') out.print(escapeText(`${event.note}.`))
 }
 
 const list = listCommand<LaneView>({
@@ -172,6 +202,8 @@ async function withLaneId(context: CommandContext, act: (id: string) => Promise<
   if (answer.kind !== 'done') return reportFailure(context.output, answer)
   const lane = (answer.value as ListPage<LaneView>).items[0]
   if (lane !== undefined) return act(lane.id)
+  const unknown = await findUnknownFlow((call) => callApi(context, call), first)
+  if (unknown !== undefined) return reportFailure(context.output, { kind: 'problem', problem: unknown })
   const detail = 'The lane is empty or never existed.'
   const problem = {
     status: 404,

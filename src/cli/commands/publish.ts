@@ -1,6 +1,7 @@
 // `sluice publish` publishes one event from its options, or many from standard input, one JSON object per line.
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { toPath } from '../api-client.ts'
 import { callApi, reportMisuse, textOptions, type Command, type CommandContext } from '../command.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
 import { escapeText } from '../output.ts'
@@ -46,12 +47,16 @@ export const publish: Command = {
     const fields = JSON.stringify({ type, ...args.texts(FIELDS) })
     // The data goes as it was written, with all digits of its numbers.
     const event = data === undefined ? fields : `${fields.slice(0, -1)},"data":${data}}`
-    return print(context, await send(context, event))
+    const sent = await send(context, event)
+    const code = print(context, sent)
+    if (typeof sent !== 'number' && !context.output.asJson) await printNotes(context, sent)
+    return code
   },
 }
 
 async function publishLines(context: CommandContext): Promise<ExitCode> {
   let code: ExitCode = EXIT.done
+  let isEmpty = true
   let batch: string[] = []
   let length = 0
   const flush = async (): Promise<boolean> => {
@@ -65,11 +70,13 @@ async function publishLines(context: CommandContext): Promise<ExitCode> {
   }
   for await (const line of createInterface({ input: process.stdin })) {
     if (line.trim() === '') continue
+    isEmpty = false
     if (!isJson(line)) return reportMisuse(context, `Each line must be a JSON object; got ${line.slice(0, 80)}`)
     if (length + line.length > MAX_LENGTH || batch.length === MAX_EVENTS) if (!(await flush())) return code
     batch.push(line)
     length += line.length
   }
+  if (isEmpty) context.output.note('Standard input has no events.')
   await flush()
   return code
 }
@@ -88,6 +95,15 @@ function print({ output: out }: CommandContext, sent: readonly Published[] | Exi
     else out.print(`${escapeText(one.id)} ${one.kind}${one.of === undefined ? '' : ` of ${escapeText(one.of)}`}`)
   }
   return sent.some(({ kind }) => NOT_STORED.has(kind)) ? EXIT.failed : EXIT.done
+}
+
+/** Says that no flow took an event, as `send` does. A key with the role `publish` may not read that. */
+async function printNotes(context: CommandContext, sent: readonly Published[]): Promise<void> {
+  for (const { id, of = id } of sent) {
+    const answer = await callApi(context, { method: 'GET', path: toPath('v1/events', of) })
+    const { note = '' } = answer.kind === 'done' ? (answer.value as { readonly note?: string }) : {}
+    if (note !== '') context.output.note(escapeText(note))
+  }
 }
 
 function readData(given: string | undefined): string | undefined {

@@ -7,6 +7,7 @@ import {
   callApi,
   confirmOrExit,
   listCommand,
+  reportMisspelledFilter,
   reportMisuse,
   textOptions,
   YES_OPTION,
@@ -16,6 +17,7 @@ import {
 import { EXIT, type ExitCode } from '../exit.ts'
 import { formatCount, formatTime, type Field } from '../output.ts'
 import { Progress } from '../progress.ts'
+import { findUnknownFlow } from '../unknown-flow.ts'
 import { callAction } from './lanes.ts'
 
 const FILTER = ['source', 'type', 'tenant', 'subject', 'flow', 'key', 'from', 'to', 'event'] as const
@@ -55,11 +57,17 @@ const startCommand: Command = {
     if ((Object.keys(filter).length === 0) !== given.has('all')) {
       return reportMisuse(context, 'Pass a filter such as --source or --from, or --all for all stored events.')
     }
+    for (const flow of given.all('into')) {
+      const problem = await findUnknownFlow((call) => callApi(context, call), flow)
+      if (problem !== undefined) return reportFailure(out, { kind: 'problem', problem })
+    }
     const counted = await callApi(context, { method: 'GET', path: '/v1/replays/count', query: filter })
     if (counted.kind !== 'done') return reportFailure(out, counted)
     const { count } = counted.value as { readonly count: number }
+    const misspelled = count === 0 ? await reportMisspelledFilter(context) : undefined
+    if (misspelled !== undefined) return misspelled
     const { kind, location: where } = await context.connect()
-    const no = await confirmOrExit(context, `${formatCount(count, 'event')} of ${where}. Replay them?`)
+    const no = await confirmOrExit(context, `Replay ${formatCount(count, 'event')} of ${where}?`)
     if (no !== undefined) return no
     const begun = await callApi(context, {
       method: 'POST',

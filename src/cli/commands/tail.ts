@@ -6,6 +6,7 @@ import { EXIT, type ExitCode } from '../exit.ts'
 import { waitForDrain, escapeText, formatTime } from '../output.ts'
 import { reportFailure } from '../problem.ts'
 import { errorReason, HttpApiClient } from '../http-api-client.ts'
+import { findUnknownFlow } from '../unknown-flow.ts'
 
 interface Change {
   readonly at: number
@@ -31,6 +32,9 @@ export const tail: Command = {
     const server = await findServer(context.target)
     if (!(server instanceof HttpApiClient)) return reportFailure(context.output, server)
     context.output.printVerbose(`Using ${server.location}`)
+    const flow = context.args.text('flow')
+    const problem = flow === undefined ? undefined : await findUnknownFlow((call) => server.call(call), flow)
+    if (problem !== undefined) return reportFailure(context.output, { kind: 'problem', problem })
     return follow(context, server)
   },
 }
