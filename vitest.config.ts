@@ -4,6 +4,8 @@ import { BaseSequencer, type TestSpecification, type Vite } from 'vitest/node'
 
 /** Kills, races, planted bugs, pages in a browser and what needs real seconds: `npm run test:faults`. */
 const FAULTS = '**/*.faults.test.ts'
+/** Random inputs, of which that tier tries more. */
+const RANDOM = ['test/simulation/simulation.test.ts', 'test/api/random-calls.test.ts']
 /** Whatever is held against a figure, in time or in memory: `npm run bench -- figures`. */
 const FIGURES = '**/*.figures.test.ts'
 
@@ -116,7 +118,7 @@ export default defineConfig({
         test: {
           ...common,
           name: 'faults',
-          include: [FAULTS, 'test/simulation/simulation.test.ts'],
+          include: [FAULTS, ...RANDOM],
           exclude: ['node_modules/**', ...OF_STORE.postgres],
           env: { SIMULATION: 'long' },
         },
