@@ -15,10 +15,12 @@ const BODY = '{ "text":"é\\u00e9👍" ,\r\n "n":12345678901234567890, "n":1.0 }
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-frameworks-'))
 const STORE = `sqlite:${join(folder, 'a.db')}`
+const STORE_OF_NEXT = `sqlite:${join(folder, 'next.db')}`
 
 type Send = (path: string, init: RequestInit) => Promise<Response>
 
 let app: Sluice
+let appOfNext: Sluice
 const stored: string[] = []
 const servers: Server[] = []
 const senders: Record<string, Send> = {}
@@ -36,18 +38,26 @@ beforeAll(async () => {
   process.env['SLUICE_STORE'] = STORE
   process.env['GITHUB_SECRET'] = SECRET
   app = (await import('./frameworks/sluice.config.ts')).default
-  app.on('event.received', ({ event }) => void stored.push(event))
+  // Next.js calls this when the server starts. The signal handler is tested with the real server, in a process of its own.
+  process.env['SLUICE_STORE'] = STORE_OF_NEXT
+  process.env.NEXT_RUNTIME = 'nodejs'
+  const stopping = process.listeners('SIGTERM')
+  await (await import('./frameworks/next/instrumentation.ts')).register()
+  for (const listener of process.listeners('SIGTERM')) {
+    if (!stopping.includes(listener)) process.off('SIGTERM', listener)
+  }
+  appOfNext = (await import('./frameworks/next/sluice.config.ts')).default
+  for (const each of [app, appOfNext]) each.on('event.received', ({ event }) => void stored.push(event))
   const [express, hono, next, node] = await Promise.all([
     import('./frameworks/express.ts'),
     import('./frameworks/hono.ts'),
-    import('./frameworks/next-route.ts'),
+    import('./frameworks/next/app/in/[source]/route.ts'),
     import('./frameworks/node-http.ts'),
   ])
   senders['Express'] = await over(createServer(express.server), 'Express')
   senders['Hono'] = async (path, init) => hono.server.request(`http://localhost${path}`, init)
   senders['Next.js'] = (path, init) => {
-    const { runtime: _, ...exported } = next
-    const handlers: Readonly<Record<string, (request: Request) => Promise<Response>>> = exported
+    const handlers: Readonly<Record<string, (request: Request) => Promise<Response>>> = next
     const request = new Request(`http://localhost${path}`, init)
     return handlers[request.method]?.(request) ?? Promise.resolve(new Response(null, { status: 405 }))
   }
@@ -59,7 +69,7 @@ afterAll(async () => {
     server.close()
     server.closeAllConnections()
   }
-  await app.stop()
+  await Promise.all([app.stop(), appOfNext.stop()])
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -154,12 +164,23 @@ describe('a parser in front', () => {
   })
 })
 
+describe('the configuration of Next.js', () => {
+  it('is one app, however often Next.js loads the file', async () => {
+    const again = './frameworks/next/sluice.config.ts?again'
+    const { default: second } = (await import(again)) as { readonly default: Sluice }
+    expect(second === appOfNext).toBe(true)
+  })
+})
+
 describe('what was stored', () => {
   it('is byte for byte what was sent', async () => {
-    await app.stop()
-    const store = await openStore(STORE)
-    const bodies = (await eventsIn(store)).map(({ body }) => textOf(body))
-    await store.close()
+    await Promise.all([app.stop(), appOfNext.stop()])
+    const bodies: string[] = []
+    for (const address of [STORE, STORE_OF_NEXT]) {
+      const store = await openStore(address)
+      bodies.push(...(await eventsIn(store)).map(({ body }) => textOf(body)))
+      await store.close()
+    }
     expect(bodies).toEqual(Array.from({ length: 5 }, () => BODY))
   })
 })

@@ -1,11 +1,7 @@
 // docs/frameworks.md: as a route handler of Next.js.
-import app from './sluice.config.ts'
-
-export const runtime = 'nodejs'
-
 export async function POST(request: Request): Promise<Response> {
-  // Starts the app once. It is not started at the top, because `next build` loads this file as well.
-  await app.start()
+  // Not imported at the top: `next build` loads this file too, and does not need the secrets of the app.
+  const { default: app } = await import('../../../sluice.config.ts')
   return app.fetch(request)
 }
 

@@ -1,0 +1,2 @@
+// docs/frameworks.md: Next.js does not bundle Sluice.
+export default { serverExternalPackages: ['sluice'] }
