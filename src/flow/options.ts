@@ -103,7 +103,7 @@ export function createFlow<Run, On extends EventSelector = EventSelector>(
   if (options.pace !== undefined && !isPace(options.pace)) {
     refuse('pace must be a limit from app.limit() or limit.per(), or a function of the run that returns one.')
   }
-  if (options.key === undefined) assertNoKeyOptions(options, refuse)
+  if (options.key === undefined) assertNoKeyOptions(given, options, refuse)
   if (options.maxLanesPerTenant !== undefined && options.window === undefined) {
     refuse('maxLanesPerTenant bounds open windows, and the flow has none. Remove it, or add debounce, batch or window.')
   }
@@ -115,14 +115,14 @@ export function createFlow<Run, On extends EventSelector = EventSelector>(
     onDead: assertOneOf(onDead, ['continue', 'block'], 'onDead', refuse),
     share: options.share === undefined ? undefined : assertOneOf(options.share, ['tenant'], 'share', refuse),
   }
-  const runFor = parseDuration(timeout, `${name}.timeout`)
+  const runFor = parseDuration(timeout, `${where}.timeout`)
   if (!(runFor > 0)) refuse(`timeout must be above 0; got ${runFor}.`)
   const { key } = options
-  const retries = backoff(options.retry, `${name}.retry`)
+  const retries = backoff(options.retry, `${where}.retry`)
   return {
     name,
     ...toSelection(name, options),
-    ...toWindows(name, options),
+    ...toWindows(where, options, writtenAs(given)),
     ...choices,
     selectKeys: key === undefined ? undefined : (event) => assertSynchronous(key(event), 'key'),
     concurrency: parseCount(options.concurrency, `${where}: concurrency`),
@@ -132,7 +132,7 @@ export function createFlow<Run, On extends EventSelector = EventSelector>(
       return delay === undefined ? undefined : delayWithRetryAfter(delay, asked)
     },
     maxAttempts: retries.tries,
-    retention: parseDuration(keep, `${name}.keep`),
+    retention: parseDuration(keep, `${where}.keep`),
     maxLanesPerTenant: parseCount(options.maxLanesPerTenant, `${where}: maxLanesPerTenant`),
     isInternal: false,
     isDelivery: false,
@@ -159,7 +159,13 @@ function parseWhileRunning(given: FlowOptions<never>['whileRunning'] = 'window',
 }
 
 /** Without `key`, no event joins another one's lane, so options about joining events are rejected. */
-function assertNoKeyOptions(options: FlowOptions<never>, refuse: Refuse): void {
+function assertNoKeyOptions(given: FlowOptions<never>, options: FlowOptions<never>, refuse: Refuse): void {
+  const shorthand = (['debounce', 'batch'] as const).find((option) => given[option] !== undefined)
+  if (shorthand !== undefined)
+    refuse(
+      `${shorthand} must have a key, because without one each event has a lane of its own. ` +
+        "Add key, e.g. (event) => event.subject, or () => 'all' for one lane.",
+    )
   const ignored = (['take', 'whileRunning', 'onDead', ...CAPS] as const).find((option) => options[option] !== undefined)
   if (ignored !== undefined)
     refuse(`${ignored} has no effect without key, because each event has a lane of its own. Remove it, or add key.`)
@@ -185,9 +191,15 @@ function parseCount(value: number | undefined, option: string): number {
 
 type FlowWindows = Pick<Flow, 'computeWindow' | 'maxEvents' | 'maxBytes' | 'rememberFor' | 'adaptiveBaseQuiet'>
 
-function toWindows(name: string, flowOptions: WindowedOptions): FlowWindows {
+/** `writtenAs` returns the option in which the user wrote the window. */
+function writtenAs({ debounce, batch }: WindowShorthands): 'debounce' | 'batch' | 'window' {
+  if (debounce !== undefined) return 'debounce'
+  return batch === undefined ? 'window' : 'batch'
+}
+
+function toWindows(name: string, flowOptions: WindowedOptions, written = 'window'): FlowWindows {
   const { window, key } = flowOptions
-  const option = `${name}.window`
+  const option = `${name}.${written}`
   const caps = pickCaps(flowOptions)
   if (typeof window === 'function') {
     const of = (event: FlowEvent, level: number): WindowParameters => {

@@ -312,7 +312,7 @@ describe.each(STORES)('a stored event that a newer schema rejects, on %s', (stor
     const t = await play(store, (app) =>
       app.flow('f', {
         on: versions.event,
-        batch: '1s',
+        window: { every: '1s' },
         run: ({ events: [first] }) => void texts.push(first!.text, JSON.stringify(first)),
       }),
     )

@@ -50,7 +50,12 @@ describe('an empty shorthand, or two windows, are rejected', () => {
     [{ batch: null }, 'flow("f").batch must be a duration'],
     [{ debounce: { quiet: '5s', maxs: '9s' } }, 'maxs is not an option'],
     [{ debounce: { quite: '5s' } }, 'flow("f").debounce.quite is not an option. Did you mean quiet?'],
-    [{ debounce: 'soon' }, 'f.window.quiet'],
+    [{ debounce: 'soon' }, 'flow("f").debounce.quiet must be a duration'],
+    [{ debounce: { quiet: '2s', max: '1s' } }, 'flow("f").debounce.max must be at least its quiet'],
+    [{ batch: 'soon' }, 'flow("f").batch.every must be a duration'],
+    [{ window: { quiet: 'soon' } }, 'flow("f").window.quiet must be a duration'],
+    [{ debounce: '2s', key: undefined }, 'flow("f"): debounce must have a key'],
+    [{ batch: '2s', key: undefined }, 'flow("f"): batch must have a key'],
   ])('%j', (shorthand, message) => {
     const app = new Sluice({ store: 'memory:', log: false })
     const options = { on: 'ping', key: () => 'k', run: () => {}, ...(shorthand as Shorthand) }
