@@ -49,9 +49,8 @@ describe('R4 near the maximum number of connections', () => {
     // Now the first connection has been idle for the shortest time.
     expect(await ask(wires[0] as Wire)).toBe(200)
     const [further] = await idle(port, 1)
-    await wires[1]?.closed
-    await until(() => connections().open === 9)
     expect(connections()).toEqual({ open: 9, refused: 0, closedIdle: 1, closedSlow: 0 })
+    await wires[1]?.closed
     for (const wire of [...wires.slice(2), wires[0], further]) expect(await ask(wire as Wire)).toBe(200)
   })
 
@@ -108,13 +107,13 @@ describe('R4 near the maximum number of connections', () => {
     }
     const sockets: TLSSocket[] = []
     for (let n = 0; n < 9; n++) sockets.push(await greeted())
+    expect(connections().closedIdle).toBe(1)
     await handshaking.closed
     for (const socket of sockets) await askTls(socket)
     const ended = once((sockets[0] as TLSSocket).resume(), 'close')
     await askTls(await greeted())
-    await ended
-    await until(() => connections().open === 9)
     expect(connections()).toEqual({ open: 9, refused: 0, closedIdle: 2, closedSlow: 0 })
+    await ended
     for (const socket of sockets.slice(1)) await askTls(socket)
   })
 

@@ -79,9 +79,9 @@ async function served(...args: readonly string[]): Promise<Served> {
 describe('the webhook server', () => {
   it('ranks the tasks of several users, tells their lives, and keeps to three calls a second', async () => {
     const pages = [ada, ben, cleo].map((user) => [1, 2].map((n) => notion.add({ assignees: [user], importance: n })))
+    const began = systemClock.monotonic()
     const app = await served()
     const deliver = deliverTo(app.url)
-    const began = systemClock.monotonic()
     const firsts = pages.flatMap(([page]) => (page === undefined ? [] : [page]))
     for (const page of [...firsts, ...firsts, notion.add({})]) expect(await deliver(actionWebhook(page))).toBe(200)
     const change = { by: ada, at: systemClock.now(), properties: [] }
