@@ -17,12 +17,13 @@ const OF_STORE = {
   memory: ['test/stores/memory*.test.ts', 'test/simulation/simulation.test.ts'],
   sqlite: ['test/stores/sqlite*.test.ts', 'test/sqlite/**/*.test.ts', 'test/simulation/simulation.test.ts'],
   postgres: ['test/stores/postgres*.test.ts', 'test/postgres/**/*.test.ts', 'test/simulation/postgres*.test.ts'],
+  redis: ['test/stores/redis*.test.ts', 'test/redis/**/*.test.ts', 'test/simulation/redis*.test.ts'],
 } as const
 
 type StoreName = keyof typeof OF_STORE
 
 const stores = chosenStores(process.env['STORES'] ?? '')
-const embedded = stores?.filter((name) => name !== 'postgres').flatMap((name) => OF_STORE[name])
+const embedded = stores?.filter((name) => name !== 'postgres' && name !== 'redis').flatMap((name) => OF_STORE[name])
 
 /** The longest files start first: a long file that starts last would leave the other cores idle. */
 const LONG = [
@@ -76,8 +77,8 @@ const seeded: Vite.Plugin = {
   resolveId: (source, importer) => (source === 'fast-check' && importer !== SEEDED ? SEEDED : undefined),
 }
 
-// The scripts choose a tier by its projects: `light`, `apart` and `postgres` are `npm test`; `faults`, `faults-postgres`
-// and `postgres-15` are `npm run test:faults`; `figures` is `npm run bench -- figures`.
+// The scripts choose a tier by its projects: `light`, `apart`, `postgres` and `redis` are `npm test`; `faults`, `faults-postgres`,
+// `faults-redis` and `postgres-15` are `npm run test:faults`; `figures` is `npm run bench -- figures`.
 export default defineConfig({
   test: {
     sequence: { sequencer: LongFirst },
@@ -89,7 +90,7 @@ export default defineConfig({
           // Many files share a process, so that imports are loaded once: each leaves it as it was.
           name: 'light',
           include: embedded ?? ['test/**/*.test.ts', 'examples/**/*.test.ts'],
-          exclude: [FAULTS, FIGURES, ...APART, ...OF_STORE.postgres],
+          exclude: [FAULTS, FIGURES, ...APART, ...OF_STORE.postgres, ...OF_STORE.redis],
           isolate: false,
         },
       },
@@ -117,9 +118,20 @@ export default defineConfig({
         plugins: [seeded],
         test: {
           ...common,
+          isolate: false,
+          name: 'redis',
+          include: stores?.includes('redis') === false ? [] : [...OF_STORE.redis],
+          exclude: [FAULTS, FIGURES],
+          globalSetup: 'test/redis/global-setup.ts',
+        },
+      },
+      {
+        plugins: [seeded],
+        test: {
+          ...common,
           name: 'faults',
           include: [FAULTS, ...RANDOM],
-          exclude: ['node_modules/**', ...OF_STORE.postgres],
+          exclude: ['node_modules/**', ...OF_STORE.postgres, ...OF_STORE.redis],
           env: { SIMULATION: 'long' },
         },
       },
@@ -130,6 +142,16 @@ export default defineConfig({
           name: 'faults-postgres',
           include: ['test/postgres/**/*.faults.test.ts', 'test/simulation/postgres.test.ts'],
           globalSetup: 'test/postgres/global-setup.ts',
+          env: { SIMULATION: 'long' },
+        },
+      },
+      {
+        plugins: [seeded],
+        test: {
+          ...common,
+          name: 'faults-redis',
+          include: ['test/redis/**/*.faults.test.ts', 'test/simulation/redis.test.ts'],
+          globalSetup: 'test/redis/global-setup.ts',
           env: { SIMULATION: 'long' },
         },
       },

@@ -5,6 +5,7 @@ import { installBrowser } from './browser.mjs'
 import { build } from './build.mjs'
 import { check } from './check.mjs'
 import { main, timed } from './lib.mjs'
+import { installRedisServer } from './redis-server.mjs'
 import { setup } from './setup.mjs'
 import { close, runTier } from './vitest.mjs'
 
@@ -12,6 +13,7 @@ await main(async (args) => {
   const isFaults = args[0] === '--faults'
   const patterns = isFaults ? args.slice(1) : args
   await timed('set-up', setup)
+  installRedisServer()
   if (isFaults) installBrowser()
   await timed('build', build)
   if (!isFaults && patterns.length === 0 && (process.env.STORES ?? '') === '') {

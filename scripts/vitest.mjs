@@ -6,8 +6,8 @@ import { cache, pinnedNode, run, timed } from './lib.mjs'
 const report = join(cache, 'vitest.json')
 
 export const TIERS = {
-  test: ['light', 'apart', 'postgres'],
-  faults: ['faults', 'faults-postgres', 'postgres-15'],
+  test: ['light', 'apart', 'postgres', 'redis'],
+  faults: ['faults', 'faults-postgres', 'faults-redis', 'postgres-15'],
   figures: ['figures'],
 }
 

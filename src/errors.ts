@@ -32,7 +32,7 @@ const CATALOGUE = {
     status: 500,
     fix: 'Choose another port (PORT, --port or the option port) or host, or stop the process that uses it.',
   },
-  STORE_UNKNOWN: { status: 500, fix: 'Use memory:, sqlite:<file> or postgres://….' },
+  STORE_UNKNOWN: { status: 500, fix: 'Use memory:, sqlite:<file>, postgres://… or redis://….' },
   STORE_IN_USE: { status: 503, fix: 'Stop the other process that works on this file, or open it with readOnly: true.' },
   STORE_NOT_A_DATABASE: { status: 500, fix: 'Use the path of another file, or move this file away.' },
   STORE_SCHEMA_NEWER: { status: 500, fix: 'Run a release of sluice at least as new as the one that wrote the store.' },
@@ -62,7 +62,7 @@ const CATALOGUE = {
     status: 503,
     fix: 'Check that the server runs, that it accepts writes, and that the address is right. An interrupted call may be repeated.',
   },
-  STORE_DRIVER_MISSING: { status: 500, fix: 'Install it beside sluice: npm install pg.' },
+  STORE_DRIVER_MISSING: { status: 500, fix: 'Install it beside sluice: npm install pg, or npm install redis.' },
   STORE_NOT_DURABLE: {
     status: 500,
     fix: 'Turn the setting on, or open the store with acceptLoss: true if you accept the loss of acknowledged events.',

@@ -16,11 +16,11 @@ export interface OpenStoreOptions {
   readonly maxBytes?: number
   /** PostgreSQL: the maximum number of connections of this process. */
   readonly connections?: number
-  /** PostgreSQL: accepts a server that may lose acknowledged writes in a crash. Without this option, such a server is rejected. */
+  /** PostgreSQL, Redis: accepts a server that may lose acknowledged writes in a crash. Without this option, such a server is rejected. */
   readonly acceptLoss?: boolean
 }
 
-/** `openStore` opens `memory:`, `sqlite:<file>` or `postgres://…`. */
+/** `openStore` opens `memory:`, `sqlite:<file>`, `postgres://…` or `redis://…`. */
 export async function openStore(address: string, options: OpenStoreOptions = {}): Promise<Store> {
   if (address === 'memory:') return (await import('./memory/store.ts')).openMemoryStore(options)
   const file = address.startsWith('sqlite:') ? address.slice('sqlite:'.length) : ''
@@ -33,6 +33,12 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     const size = connections === undefined ? {} : { connections }
     // Deadlines use the server's clock, except under the virtual clock of a test.
     return openPostgresStore({ url: address, schema, acceptLoss, ...size, ...(clock?.isVirtual === true && { clock }) })
+  }
+  if (REDIS.test(address)) {
+    const { clock, acceptLoss = false } = options
+    const [url, prefix] = parseRedisAddress(address)
+    const { openRedisStore } = await import('./redis/store.ts')
+    return openRedisStore({ url, prefix, acceptLoss, ...(clock?.isVirtual === true && { clock }) })
   }
   throw unknownAddress(address)
 }
@@ -50,6 +56,33 @@ export function getOutboxSchema(store: string | Store): string | undefined {
   return 'outbox' in store && typeof store.outbox === 'string' ? store.outbox : undefined
 }
 
+const REDIS = /^rediss?:\/\//
+
+/** Returns the address without the prefix of the keys: `?prefix=`, or the default. */
+function parseRedisAddress(address: string): readonly [url: string, prefix: string] {
+  let url: URL
+  try {
+    url = new URL(address)
+  } catch {
+    throw new SluiceError('STORE_UNKNOWN', 'The address of the Redis server must be a URL.', undefined, ENCODE_REDIS)
+  }
+  const { protocol, hostname: host, username, password, pathname, hash } = url
+  const isDatabase = /^\/?\d*$/.test(pathname)
+  if (host === '' || !isDatabase || hash !== '' || url.search.includes('@') || ![username, password].every(isEncoded))
+    throw new SluiceError(
+      'STORE_UNKNOWN',
+      `The address of the Redis server must have a host, and the number of a database or nothing after it.`,
+      undefined,
+      ENCODE_REDIS,
+    )
+  const user = username === '' && password === '' ? '' : `${username}:${password}@`
+  return [`${protocol}//${user}${url.host}${pathname}`, url.searchParams.get('prefix') ?? DEFAULT_PREFIX]
+}
+
+const DEFAULT_PREFIX = 'sluice'
+const ENCODE_REDIS =
+  'Encode the user and the password with encodeURIComponent, because / ? # @ : and % have a meaning of their own. Example: redis://user:password@host:6379/0?prefix=shop.'
+
 const POSTGRES: RegExp = /^postgres(?:ql)?:\/\//
 
 const ENCODE =
@@ -66,10 +99,10 @@ function whatIsWrong(address: string): string {
   if (scheme === 'sqlite')
     return 'The store address must have a path after sqlite:; got the address of a server, or nothing.'
   if (scheme !== undefined)
-    return `The store address must be memory:, sqlite:<file> or postgres://…; got one that begins with "${scheme}:".`
+    return `The store address must be memory:, sqlite:<file>, postgres://… or redis://…; got one that begins with "${scheme}:".`
   if (address.includes('@') || address.length > LONGEST_SHOWN)
-    return 'The store address must be memory:, sqlite:<file> or postgres://…; got one without a scheme.'
-  return `The store address must be memory:, sqlite:<file> or postgres://…; got ${JSON.stringify(address)}.`
+    return 'The store address must be memory:, sqlite:<file>, postgres://… or redis://…; got one without a scheme.'
+  return `The store address must be memory:, sqlite:<file>, postgres://… or redis://…; got ${JSON.stringify(address)}.`
 }
 
 /** Returns whether the path after `sqlite:` is an address with a user or a host. A drive letter is no user. */
@@ -131,7 +164,7 @@ export function computeStoreId(address: string | Store): string {
 function resolveLocation(address: string): string {
   // A store that other machines reach as well is identified without its user and password, which are secret.
   const shared = /^\w+:\/\/(?:[^/]*@)?([^?]+)/.exec(address)?.[1]
-  if (shared !== undefined) return `${shared}\0${/[?&]schema=([^&]+)/.exec(address)?.[1] ?? ''}`
+  if (shared !== undefined) return `${shared}\0${/[?&](?:schema|prefix)=([^&]+)/.exec(address)?.[1] ?? ''}`
   const file = /^sqlite:(?!:memory:)(.+)$/.exec(address)?.[1]
   return `${hostname()}\0${file === undefined ? `${process.cwd()}\0${address}` : resolveFile(file)}`
 }

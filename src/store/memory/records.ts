@@ -16,6 +16,7 @@ import {
 } from '../core/tables.ts'
 import { MAX_PLACED } from '../contract/records.ts'
 import { parseRunNumber } from '../core/commit-context.ts'
+import { matchesFilter } from '../core/record-filter.ts'
 import type { MemoryTables } from './store.ts'
 
 /** Each record has a number by which it is ordered, so a page can continue after a record that is gone by then. */
@@ -148,25 +149,4 @@ export class MemoryRecords implements RecordQueries {
 
 function toPlaced(placements: readonly { readonly event: number }[]): ReadonlySet<number> {
   return new Set(placements.slice(0, MAX_PLACED).map(({ event }) => event))
-}
-
-/** Returns whether every field of the filter has its value in the record. A field that the record lacks matches nothing. */
-function matchesFilter(record: RecordTypes[RecordKind], filter: RecordFilter): boolean {
-  const has = record as unknown as Record<string, unknown>
-  const at = getRecordTime(has)
-  return Object.entries(filter).every(([name, wanted]) => {
-    if (wanted === undefined) return true
-    if (name === 'from') return at !== undefined && at >= Number(wanted)
-    if (name === 'to') return at !== undefined && at < Number(wanted)
-    if (name === 'withoutSource') return typeof has['source'] === 'string' && !has['source'].startsWith(String(wanted))
-    if (name === 'lane' && Array.isArray(has['lanes'])) return has['lanes'].includes(wanted)
-    // Only the record of a lane has a `row`; its `lane` is its own id.
-    return (name === 'lane' && has['row'] !== undefined ? has['id'] : has[name]) === wanted
-  })
-}
-
-/** Returns when the event arrived, the run or dead letter ended, the audit entry was written, or the event became unrouted. */
-function getRecordTime(has: Record<string, unknown>): number | undefined {
-  const at = has['arrived'] ?? has['ended'] ?? has['at'] ?? has['since']
-  return typeof at === 'number' ? at : undefined
 }

@@ -1,0 +1,2 @@
+export function findRedisServer(): string | undefined
+export function installRedisServer(): void
