@@ -2,9 +2,9 @@
 // the seed and the path. The model predicts each reply, so calls run one after the other; test/postgres tests concurrent calls
 // with many processes.
 import { expect, inject, test } from 'vitest'
-import type { Store } from '../../src/store/contract/index.ts'
 import { EmptyStores } from '../postgres/empty-stores.ts'
 import { simulateLimits } from './limits/simulate.ts'
+import { oneByOne } from './one-by-one.ts'
 import { simulate, type Opened, type SimulationReport } from './simulate.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
@@ -15,24 +15,6 @@ const PATIENCE = 3_600_000
 function counterexample({ violation }: SimulationReport): string {
   if (violation === undefined) return ''
   return [`seed ${violation.seed}, path ${violation.path}`, ...violation.commands, violation.message].join('\n')
-}
-
-/** The replies in the order of the calls, as the model needs them. */
-function oneByOne(store: Store): Store {
-  let last: Promise<unknown> = Promise.resolve()
-  return new Proxy(store, {
-    get(target, name: keyof Store) {
-      if (name === 'listen' || name === 'close') return target[name].bind(target)
-      // `await` reads `then` to find out whether a value is a promise.
-      if (!(name in target)) return undefined
-      const call = target[name].bind(target) as (argument: unknown) => Promise<unknown>
-      return (argument: unknown) => {
-        const answer = last.then(() => call(argument))
-        last = answer.catch(() => {})
-        return answer
-      }
-    },
-  })
 }
 
 function opener(url: string, label: string): (clock: VirtualClock) => Promise<Opened> {

@@ -1,4 +1,5 @@
 // `RedisConnection` is what the store needs of a Redis client. node-redis (the package `redis`) and ioredis both provide it.
+import { systemClock, type Millis } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 
 export type RedisArgument = string | Buffer
@@ -15,8 +16,11 @@ export interface RedisConnection {
   close(): Promise<void>
 }
 
-/** A server that has vanished closes no connection. A command without a reply for this long fails, and the connection is replaced. */
-const SILENCE_LIMIT = 8_000
+/** A server that has vanished closes no connection. If commands wait and none had a reply for this long, the connection is replaced. */
+const SILENCE_LIMIT: Millis = 8_000
+const WATCH_INTERVAL: Millis = 1_000
+/** The operating system probes a silent connection, so that a subscription does not stay deaf. */
+const KEEP_ALIVE_DELAY: Millis = 5_000
 const CONNECT_TIMEOUT = 5_000
 const MAX_RECONNECT_DELAY = 1_000
 
@@ -40,49 +44,141 @@ async function importOptional<T>(name: string): Promise<T | undefined> {
   }
 }
 
-async function connectNodeRedis(redis: typeof import('redis'), url: string): Promise<RedisConnection> {
-  const client = redis.createClient({
-    url,
-    // Commands must fail while the server is away: their callers decide whether to repeat them.
-    disableOfflineQueue: true,
-    pingInterval: SILENCE_LIMIT / 2,
-    socket: {
-      connectTimeout: CONNECT_TIMEOUT,
-      socketTimeout: SILENCE_LIMIT,
-      reconnectStrategy: (tries) => Math.min(50 * 2 ** tries, MAX_RECONNECT_DELAY),
-    },
-  })
-  const lost: (() => void)[] = []
-  client.on('error', () => lost.forEach((listener) => listener()))
-  await connectOnce(client)
-  const subscriber = client.duplicate({ disableOfflineQueue: false })
-  subscriber.on('error', () => {})
-  const mapped = client.withTypeMapping({ [redis.RESP_TYPES.BLOB_STRING]: Buffer })
-  return {
-    send: (args) => mapped.sendCommand(args) as Promise<RedisReply>,
-    async subscribe(channel, onMessage) {
-      await subscriber.connect()
-      await subscriber.subscribe(channel, onMessage)
-    },
-    onLost: (listener) => void lost.push(listener),
-    async close() {
-      if (subscriber.isOpen) subscriber.destroy()
-      if (client.isReady) await client.close()
-      else if (client.isOpen) client.destroy()
-    },
-  }
-}
-
-interface NodeRedisLifecycle {
+/** `NodeRedisClient` is the part of a node-redis client that the store uses. */
+interface NodeRedisClient {
   readonly isOpen: boolean
+  readonly isReady: boolean
+  on(event: 'error', listener: (error: Error) => void): unknown
   connect(): Promise<unknown>
-  once(event: 'error', listener: (error: Error) => void): unknown
+  sendCommand(args: readonly RedisArgument[]): Promise<unknown>
+  subscribe(channel: string, onMessage: (message: string) => void): Promise<unknown>
+  close(): Promise<unknown>
   destroy(): void
 }
 
+/** `NodeRedisConnection` replaces its client when the server is silent. */
+class NodeRedisConnection implements RedisConnection {
+  readonly #create: () => NodeRedisClient
+  readonly #lost: (() => void)[] = []
+  #client: NodeRedisClient
+  #subscriber: NodeRedisClient | undefined
+  #subscription: { readonly channel: string; readonly onMessage: (message: string) => void } | undefined
+  #pending = 0
+  #heardAt: Millis = 0
+  #cancelWatch: (() => void) | undefined
+  #isOpen = true
+
+  private constructor(create: () => NodeRedisClient, client: NodeRedisClient) {
+    this.#create = create
+    this.#client = client
+  }
+
+  static async connect(create: () => NodeRedisClient): Promise<NodeRedisConnection> {
+    const connection = new NodeRedisConnection(create, create())
+    await connectOnce(connection.#client)
+    connection.#watchErrors(connection.#client)
+    return connection
+  }
+
+  #watchErrors(client: NodeRedisClient): void {
+    client.on('error', () => {
+      for (const listener of this.#lost) listener()
+    })
+  }
+
+  async send(args: readonly RedisArgument[]): Promise<RedisReply> {
+    if (this.#pending++ === 0) this.#heardAt = systemClock.monotonic()
+    this.#cancelWatch ??= systemClock.after(WATCH_INTERVAL, () => this.#watch())
+    try {
+      return (await this.#client.sendCommand(args)) as RedisReply
+    } finally {
+      this.#pending--
+      this.#heardAt = systemClock.monotonic()
+    }
+  }
+
+  #watch(): void {
+    this.#cancelWatch = undefined
+    if (this.#pending === 0 || !this.#isOpen) return
+    if (systemClock.monotonic() - this.#heardAt >= SILENCE_LIMIT) this.#replaceAll()
+    else this.#cancelWatch = systemClock.after(WATCH_INTERVAL, () => this.#watch())
+  }
+
+  /** The calls that wait fail, and later ones use a new connection. */
+  #replaceAll(): void {
+    const old = this.#client
+    this.#client = this.#create()
+    this.#watchErrors(this.#client)
+    this.#client.connect().catch(() => {})
+    for (const listener of this.#lost) listener()
+    if (old.isOpen) old.destroy()
+    if (this.#subscriber?.isOpen === true) this.#subscriber.destroy()
+    this.#listen().catch(() => {})
+  }
+
+  async subscribe(channel: string, onMessage: (message: string) => void): Promise<void> {
+    this.#subscription = { channel, onMessage }
+    await this.#listen()
+  }
+
+  /** The client subscribes again by itself after it has reconnected. */
+  async #listen(): Promise<void> {
+    if (this.#subscription === undefined) return
+    const subscriber = this.#create()
+    this.#subscriber = subscriber
+    subscriber.on('error', () => {})
+    await subscriber.connect()
+    await subscriber.subscribe(this.#subscription.channel, this.#subscription.onMessage)
+  }
+
+  onLost(listener: () => void): void {
+    this.#lost.push(listener)
+  }
+
+  async close(): Promise<void> {
+    this.#isOpen = false
+    this.#cancelWatch?.()
+    if (this.#subscriber?.isOpen === true) this.#subscriber.destroy()
+    if (this.#client.isReady) await this.#client.close()
+    else if (this.#client.isOpen) this.#client.destroy()
+  }
+}
+
+function connectNodeRedis(redis: typeof import('redis'), url: string): Promise<RedisConnection> {
+  return NodeRedisConnection.connect(() => {
+    const client = redis.createClient({
+      url,
+      // Commands must fail while the server is away: their callers decide whether to repeat them.
+      disableOfflineQueue: true,
+      disableClientInfo: true,
+      socket: {
+        connectTimeout: CONNECT_TIMEOUT,
+        keepAliveInitialDelay: KEEP_ALIVE_DELAY,
+        reconnectStrategy: (tries) => Math.min(50 * 2 ** tries, MAX_RECONNECT_DELAY),
+      },
+    })
+    const mapped = client.withTypeMapping({ [redis.RESP_TYPES.BLOB_STRING]: Buffer })
+    return {
+      get isOpen() {
+        return client.isOpen
+      },
+      get isReady() {
+        return client.isReady
+      },
+      on: (event, listener) => client.on(event, listener),
+      connect: () => client.connect(),
+      sendCommand: (args) => mapped.sendCommand(args),
+      subscribe: (channel, onMessage) => client.subscribe(channel, onMessage),
+      close: () => client.close(),
+      destroy: () => client.destroy(),
+    }
+  })
+}
+
 /** The client would repeat the first connection without end. A server that cannot be reached must be an error when a store is opened. */
-async function connectOnce(client: NodeRedisLifecycle): Promise<void> {
-  const failed = new Promise<never>((_, reject) => client.once('error', reject))
+async function connectOnce(client: NodeRedisClient): Promise<void> {
+  const failed = new Promise<never>((_, reject) => void client.on('error', reject))
+  failed.catch(() => {})
   try {
     await Promise.race([client.connect(), failed])
   } catch (error) {

@@ -144,8 +144,14 @@ export class CommitRequest extends ScriptRequest {
   readonly #rowChecks = new Map<string, RowChecks>()
   readonly #rangeChecks: RangeCheck[] = []
   readonly #writes = new Map<string, WriteGroup>()
-  #count = 0
-  bytes = 0
+  readonly version: string
+  readonly #isWriting: boolean
+
+  constructor(meta: string, version: string, isWriting: boolean) {
+    super(meta)
+    this.version = version
+    this.#isWriting = isWriting
+  }
 
   /** Checks that the row has this version, '' for none. */
   checkRow(
@@ -170,15 +176,15 @@ export class CommitRequest extends ScriptRequest {
 
   /** Adds arguments to the command for this key. Commands on different keys may be executed in any order. */
   write(command: string, key: string, ...args: readonly RedisArgument[]): void {
+    if (!this.#isWriting) return
     const name = `${command} ${key}`
     let group = this.#writes.get(name)
     if (group === undefined) this.#writes.set(name, (group = { command, key: this.key(key), args: [] }))
     group.args.push(...args)
-    this.#count++
   }
 
-  get hasWrites(): boolean {
-    return this.#count > 0
+  get isEmpty(): boolean {
+    return this.#rowChecks.size + this.#rangeChecks.length + this.#writes.size === 0
   }
 
   get arguments(): readonly RedisArgument[] {

@@ -32,8 +32,8 @@ async function readSetting(connection: RedisConnection, name: string): Promise<s
     throw error
   })
   // A client with RESP3 returns a map.
-  const values: readonly unknown[] = Array.isArray(reply) ? reply.slice(1) : Object.values(reply ?? {})
-  return String(values[0] ?? '')
+  const value: unknown = Array.isArray(reply) ? reply[1] : Object.values(reply ?? {})[0]
+  return Buffer.isBuffer(value) ? value.toString() : typeof value === 'string' ? value : ''
 }
 
 /** `assertUsableServer` rejects a server that is too old, or that may lose acknowledged writes. */

@@ -168,8 +168,9 @@ export class RedisTables implements Tables {
     return load
   }
 
-  buildCommit(version: string): CommitRequest {
-    const commit = new CommitRequest(this.#metaKey)
+  /** `buildCommit` checks what the last pass has read, and writes what it changed. Without `isWriting`, it only checks. */
+  buildCommit(version: string, isWriting: boolean): CommitRequest {
+    const commit = new CommitRequest(this.#metaKey, version, isWriting)
     commit.counter = this.#cache.counter.expected
     commit.draws = NUMBERS_PER_COMMIT
     for (const part of this.#parts) part.addCommit(commit, version)

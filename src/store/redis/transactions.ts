@@ -12,6 +12,7 @@ import type { HintChannel } from './hints.ts'
 import { VERSION_LENGTH } from './row-cache.ts'
 import { NUMBERS_PER_COMMIT } from './counter.ts'
 import { runScript, Script } from './scripts.ts'
+import type { CommitRequest } from './script-requests.ts'
 import { ServerTime } from './server-time.ts'
 import { ProcessCache, RedisTables } from './tables.ts'
 
@@ -127,29 +128,44 @@ export class Transactions implements Committer {
     const began = systemClock.monotonic()
     const tables = this.#createTables()
     tables.assumeNew(kind === 'arrivals' && this.#mayAssume())
-    for (;;) {
-      const outcomes = await this.#decide(tables, batch)
-      const version = `${this.#processName}${(++this.#commits)
-        .toString(36)
-        .padStart(VERSION_LENGTH - 5, '0')
-        .slice(-(VERSION_LENGTH - 5))}`
-      const commit = tables.buildCommit(version)
-      if (!commit.hasWrites) return outcomes
-      const conflicts = await this.#commit(kind, commit)
-      if (conflicts.length === 0) {
-        tables.updateCache(version)
-        return outcomes
+    const failed = new Map<QueuedCall, Outcome>()
+    while (systemClock.monotonic() - began < MAX_CONFLICT_TIME) {
+      const outcomes = await this.#decide(tables, batch, failed)
+      const thrown = batch.flatMap((call, at) => {
+        const outcome = outcomes[at]
+        return outcome?.kind === 'failed' && !failed.has(call) ? [{ call, outcome }] : []
+      })
+      // Rows that were loaded one after the other may contradict each other, so an error counts only if nothing has changed since. The
+      // call has written nothing then, and the others are decided again without it.
+      const commit = tables.buildCommit(this.#nextVersion(), thrown.length === 0)
+      if (!commit.isEmpty) {
+        const conflicts = await this.#commit(kind, commit)
+        if (conflicts.length > 0) {
+          this.#handleConflicts(tables, commit, conflicts)
+          continue
+        }
       }
-      commit.reportConflicts(conflicts)
-      this.#beCautious()
-      tables.forgetLoaded()
-      if (conflicts.includes(0)) this.#cache.counter.forget()
-      if (systemClock.monotonic() - began > MAX_CONFLICT_TIME)
-        throw new SluiceError('STORE_FAILED', 'Other processes keep changing the same rows.')
+      for (const { call, outcome } of thrown) failed.set(call, outcome)
+      if (thrown.length > 0) continue
+      tables.updateCache(commit.version)
+      return outcomes
     }
+    throw new SluiceError('STORE_FAILED', 'Other processes keep changing the same rows.')
   }
 
-  async #commit(kind: Kind, commit: ReturnType<RedisTables['buildCommit']>): Promise<readonly number[]> {
+  #nextVersion(): string {
+    const length = VERSION_LENGTH - this.#processName.length
+    return this.#processName + (++this.#commits).toString(36).padStart(length, '0').slice(-length)
+  }
+
+  #handleConflicts(tables: RedisTables, commit: CommitRequest, conflicts: readonly number[]): void {
+    commit.reportConflicts(conflicts)
+    this.#beCautious()
+    tables.forgetLoaded()
+    if (conflicts.includes(0)) this.#cache.counter.forget()
+  }
+
+  async #commit(kind: Kind, commit: CommitRequest): Promise<readonly number[]> {
     const { connection, awaitDurability } = this.#dependencies
     const script = kind === 'arrivals' ? COMMIT_ARRIVALS : COMMIT
     const reply = runScript(connection, script, commit.keys, commit.arguments)
@@ -162,23 +178,20 @@ export class Transactions implements Committer {
     return conflicts
   }
 
-  /** Runs all calls in passes, until nothing is missing. */
-  async #decide(tables: RedisTables, batch: readonly QueuedCall[]): Promise<readonly Outcome[]> {
-    const failed = new Map<QueuedCall, Outcome>()
+  /** Runs all calls in passes, until nothing is missing. Calls that have failed do not run again. */
+  async #decide(
+    tables: RedisTables,
+    batch: readonly QueuedCall[],
+    failed: ReadonlyMap<QueuedCall, Outcome>,
+  ): Promise<readonly Outcome[]> {
     // All passes of a decision have the same time.
     let now = this.#time.now ?? UNKNOWN_NOW
     for (let pass = 0; pass < MAX_PASSES; pass++) {
       tables.resetPass()
       const outcomes = batch.map((call) => failed.get(call) ?? tryRun(() => call.work(tables, now)))
-      if (tables.hasMisses || now === UNKNOWN_NOW) {
-        await this.#load(tables, false)
-        if (now === UNKNOWN_NOW) now = this.#time.now ?? UNKNOWN_NOW
-        continue
-      }
-      const thrown = batch.filter((call, at) => outcomes[at]?.kind === 'failed' && !failed.has(call))
-      // A call that throws writes nothing, so the others are decided again without it.
-      for (const call of thrown) failed.set(call, outcomes[batch.indexOf(call)] ?? NEVER_RAN)
-      if (thrown.length === 0) return outcomes
+      if (!tables.hasMisses && now !== UNKNOWN_NOW) return outcomes
+      await this.#load(tables, false)
+      if (now === UNKNOWN_NOW) now = this.#time.now ?? UNKNOWN_NOW
     }
     throw new SluiceError('STORE_FAILED', 'A transaction found no end.')
   }

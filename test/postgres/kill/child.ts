@@ -1,11 +1,11 @@
-// A process that shares a PostgreSQL with others: a receiver that publishes, a worker, or the last worker, which works until
+// A process that shares a server with others: a receiver that publishes, a worker, or the last worker, which works until
 // nothing is left. It writes everything that happens, line by line, to its own file. Arguments: folder, seed, number of the
 // life, role, address.
 import { openSync, writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { setTimeout } from 'node:timers/promises'
 import type { Sluice } from '../../../src/index.ts'
-import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import { openStore } from '../../../src/store/open.ts'
 import { appOn } from '../../engine-kill/app.ts'
 import { drained } from '../../engine-kill/drained.ts'
 import { inputOf, LEASE_OF_MANY, ledgerFile, now, type Line } from '../../engine-kill/load.ts'
@@ -79,7 +79,7 @@ function watchTime(stoodStill: (ms: number) => void): void {
 
 process.once('disconnect', () => process.exit())
 process.on('message', () => enough.abort())
-const bare = await openPostgresStore({ url, connections: CONNECTIONS })
+const bare = await openStore(url, { connections: CONNECTIONS })
 const watched = new WatchedStore(bare, tell)
 const options = { store: watched.store, lease: LEASE_OF_MANY, heartbeat: HEARTBEAT, process: `life-${life}` }
 const app = appOn(options, chanceOf('handlers'), tell)

@@ -1,4 +1,4 @@
-// Runs four workers and two receivers on one PostgreSQL under load. Workers are killed and stopped past their leases, the
+// Runs four workers and two receivers on one server under load, PostgreSQL or Redis. Workers are killed and stopped past their leases, the
 // server is killed, and replies of commits are cut off. At the end everything left must run, and the ledger judges. `npm run
 // test:faults` runs it in short, `npm run prove -- postgres-processes` at length.
 import { writeFileSync } from 'node:fs'
@@ -27,7 +27,29 @@ export interface StormOptions {
   /** Cuts of connections, after a commit and before its reply. */
   readonly cuts: number
   readonly compiled?: string
+  /** The server and the proxy before it. The default is PostgreSQL. */
+  readonly backend?: StormBackend
   readonly progress?: (kill: number) => void
+}
+
+interface StormServer {
+  /** The address of the store without the proxy, and the address for the proxy. */
+  readonly url: string
+  readonly tcpUrl: string
+  kill(): Promise<void>
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface StormProxy {
+  readonly url: string
+  cut(times: number, every: number): Promise<void>
+  close(): void
+}
+
+export interface StormBackend {
+  start(): Promise<StormServer>
+  proxy(url: string, chance: () => number): Promise<StormProxy>
 }
 
 /** `cycles` counts the kills of workers. */
@@ -58,11 +80,13 @@ const LATEST_KILL_MS = 200
 const AFTER_STOP_MS = 300
 const CUT_ONE_IN = 4
 const SETTINGS = { max_connections: '200', shared_buffers: '64MB' }
+const POSTGRES: StormBackend = { start: () => startServer({ version: 18, settings: SETTINGS }), proxy: cuttingProxy }
 
 export async function storm(options: StormOptions): Promise<StormReport> {
-  const server = await startServer({ version: 18, settings: SETTINGS })
+  const backend = options.backend ?? POSTGRES
+  const server = await backend.start()
   const chance = new Chance(seedOf(`${options.seed} cuts`))
-  const proxy = await cuttingProxy(server.tcpUrl, () => chance.next())
+  const proxy = await backend.proxy(server.tcpUrl, () => chance.next())
   const cluster = new Cluster(options, proxy.url)
   try {
     await cluster.open()

@@ -9,7 +9,7 @@ import type {
   SettleAndClaimCall,
   SettleAndClaimReply,
 } from '../../../src/store/contract/index.ts'
-import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import { openStore } from '../../../src/store/open.ts'
 import { now } from '../../engine-kill/load.ts'
 import { Chance, seedOf } from '../../sqlite/kill-load.ts'
 import {
@@ -38,8 +38,7 @@ const LETTERS_AT_ONCE = 20
 const STRANDED_AFTER_MS = 5_000
 
 function open(): Promise<Store> {
-  const { url, schema } = call
-  return openPostgresStore({ url, schema, connections: CONNECTIONS, acceptLoss: true })
+  return openStore(call.address, { connections: CONNECTIONS, acceptLoss: true })
 }
 
 async function write(writer: number): Promise<Written> {

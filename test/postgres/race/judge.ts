@@ -15,7 +15,6 @@ export interface RaceFigure {
   readonly twice: readonly string[]
   readonly stranded: readonly string[]
   readonly wrong: readonly string[]
-  readonly deadlocks: number
 }
 
 export class Judge {
@@ -40,7 +39,7 @@ export class Judge {
     this.#wrong = worked.flatMap((one) => one.wrong)
   }
 
-  figure(): Omit<RaceFigure, 'deadlocks'> {
+  figure(): RaceFigure {
     const answers = this.#written.flatMap((one) => one.answers)
     const held = this.#worked.flatMap((one) => one.held)
     const sent = this.#sent(answers)

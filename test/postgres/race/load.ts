@@ -18,8 +18,8 @@ const MOST_LANES = 3
 const SHARED = 0.25
 
 export interface RaceCall {
-  readonly url: string
-  readonly schema: string
+  /** The address of the store. */
+  readonly address: string
   readonly process: number
   readonly batches: number
   readonly seed: number

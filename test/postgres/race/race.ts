@@ -3,7 +3,8 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import type { Store } from '../../../src/store/contract/index.ts'
+import { openStore } from '../../../src/store/open.ts'
 import { Judge, type RaceFigure } from './judge.ts'
 import { PROCESSES, WRITERS_EACH, type RaceCall, type Worked, type Written } from './load.ts'
 
@@ -17,23 +18,27 @@ export interface RaceOptions {
 const CHILD = fileURLToPath(new URL('./child.ts', import.meta.url))
 const SCHEMA = 'race'
 
-export async function race({ url, batches, seed }: RaceOptions): Promise<RaceFigure> {
+export async function race({ url, batches, seed }: RaceOptions): Promise<RaceFigure & { readonly deadlocks: number }> {
   const database = `race_${process.pid}_${seed}`
   const own = withDatabase(url, database)
   await query(url, `create database ${database}`)
   try {
-    const children = Array.from({ length: PROCESSES }, (_, n) =>
-      begin({ url: own, schema: SCHEMA, process: n, batches, seed }),
-    )
-    try {
-      const { written, worked } = await raced(children)
-      const { lanes, events } = await leftIn(own)
-      return { ...new Judge(written, worked, lanes, events).figure(), deadlocks: await deadlocksOf(url, database) }
-    } finally {
-      for (const child of children) child.kill('SIGKILL')
-    }
+    const figure = await raceOn(`${own}${own.includes('?') ? '&' : '?'}schema=${SCHEMA}`, { batches, seed })
+    return { ...figure, deadlocks: await deadlocksOf(url, database) }
   } finally {
     await query(url, `drop database ${database} with (force)`)
+  }
+}
+
+/** `raceOn` runs the race on the store at an address. */
+export async function raceOn(address: string, { batches, seed }: Omit<RaceOptions, 'url'>): Promise<RaceFigure> {
+  const children = Array.from({ length: PROCESSES }, (_, n) => begin({ address, process: n, batches, seed }))
+  try {
+    const { written, worked } = await raced(children)
+    const { lanes, events } = await leftIn(address)
+    return new Judge(written, worked, lanes, events).figure()
+  } finally {
+    for (const child of children) child.kill('SIGKILL')
   }
 }
 
@@ -76,15 +81,31 @@ async function raced(
   }
 }
 
-async function leftIn(url: string): Promise<{ readonly lanes: readonly string[]; readonly events: readonly string[] }> {
-  const store = await openPostgresStore({ url, schema: SCHEMA, connections: 1, acceptLoss: true })
-  const { items } = await store.find({ kind: 'lanes', filter: {}, cursor: '', n: 100 })
-  await store.close()
-  const events = await query(url, `select subject from ${SCHEMA}.events`)
-  return {
-    lanes: items.map((lane) => `${lane.key}: ${lane.waiting} wait`),
-    events: events.map((row) => String(row['subject'])),
+async function leftIn(
+  address: string,
+): Promise<{ readonly lanes: readonly string[]; readonly events: readonly string[] }> {
+  const store = await openStore(address, { connections: 1, acceptLoss: true })
+  try {
+    const { items } = await store.find({ kind: 'lanes', filter: {}, cursor: '', n: 100 })
+    return { lanes: items.map((lane) => `${lane.key}: ${lane.waiting} wait`), events: await listSubjects(store) }
+  } finally {
+    await store.close()
   }
+}
+
+async function listSubjects(store: Store): Promise<readonly string[]> {
+  const subjects: string[] = []
+  for (let cursor: string | undefined = ''; cursor !== undefined;) {
+    const page: Awaited<ReturnType<typeof store.find<'events'>>> = await store.find({
+      kind: 'events',
+      filter: {},
+      cursor,
+      n: 1_000,
+    })
+    for (const event of page.items) subjects.push(event.subject)
+    cursor = page.next
+  }
+  return subjects
 }
 
 /** Connections report their statistics when they end, at the latest, and all have ended. */
