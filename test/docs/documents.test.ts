@@ -102,6 +102,7 @@ describe('documents', () => {
     ['docs/flows.md', 'examples/rank-tasks.ts'],
     ['docs/flows.md', 'examples/typed-events.ts'],
     ['docs/receiving.md', 'examples/receive-github.ts'],
+    ['docs/delivering.md', 'examples/verify-delivery.ts'],
   ])('the example of %s, %s, prints what the document says', async (document, example) => {
     expect(await read(document)).toContain(`It prints:\n\n\`\`\`\n${await printed(example)}\`\`\``)
   })
