@@ -5,6 +5,7 @@ import type { Doc, Store, WriteDocsCall } from '../store/contract/index.ts'
 import { changeDoc, parseDoc, readDoc, readDocPages, readDocsById, toDocBody } from '../store/documents.ts'
 import { RecentCache, type ReaderDependencies } from './endpoint-cache.ts'
 import { DISABLE_AFTER } from './health/breaker.ts'
+import { SharedRead } from './shared-read.ts'
 import type { EncryptedFields } from './endpoint-secrets.ts'
 import type { Endpoint, NewEndpoint } from './endpoint.ts'
 
@@ -28,6 +29,8 @@ export class EndpointDocs {
   /** The last read of all endpoints. When one of thousands has changed, the others are not parsed again. */
   #lastRead: ReadonlyMap<string, { readonly rev: number; readonly kept: EndpointDoc }> = new Map()
 
+  readonly #all = new SharedRead(() => this.#readAll())
+
   constructor({ store, clock, knownRoutesEpoch }: ReaderDependencies) {
     this.#store = store
     this.#cache = new RecentCache(clock, knownRoutesEpoch)
@@ -42,7 +45,12 @@ export class EndpointDocs {
     return kept
   }
 
-  async readAll(): Promise<ReadResult<readonly EndpointDoc[]>> {
+  /** `readAll` shares reads: hundreds of registrations at once would otherwise read the whole list each. */
+  readAll(): Promise<ReadResult<readonly EndpointDoc[]>> {
+    return this.#all.next()
+  }
+
+  async #readAll(): Promise<ReadResult<readonly EndpointDoc[]>> {
     const { value: docs, ...rest } = await this.#readDocs()
     const before = this.#lastRead
     const read = docs.map((doc) => {

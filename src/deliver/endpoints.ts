@@ -56,7 +56,11 @@ export interface EndpointsDependencies {
 }
 
 /** The secret is returned once and never shown again. */
-export type CreatedEndpoint = ProvenEndpoint & { readonly secret: string }
+export type CreatedEndpoint = ProvenEndpoint & {
+  readonly secret: string
+  /** Why nothing will be sent, as far as this process knows. */
+  readonly note?: string
+}
 
 /** An endpoint with its health. */
 export interface EndpointWithHealth extends Endpoint {
@@ -71,6 +75,8 @@ export interface EndpointWithHealth extends Endpoint {
 }
 
 const MAX_ENDPOINTS = 10_000
+const NO_DELIVERY =
+  'This app has no delivery, so it sends nothing to the endpoint. Declare one with app.delivery, unless another process has it.'
 
 export class Endpoints {
   /** The code of subscribers that changes what their endpoints get. */
@@ -114,10 +120,11 @@ export class Endpoints {
     const endpoint = { id, ...fields, createdAt: now, active, proof, transform: null, ...history } as const
     const kept = this.#encrypt(endpoint, { secrets: firstSecret(secret, now), headers: fields.headers })
     await docs.add(kept, { who: by, what: `added endpoint ${id}` })
-    if (isRequired) return { ...(await this.prove(id, by)), secret }
+    const once = { secret, ...(this.#deps.deliveries.size === 0 && { note: NO_DELIVERY }) }
+    if (isRequired) return { ...(await this.prove(id, by)), ...once }
     await subscriptions.refresh()
     await backlog.start(toEndpoint(kept))
-    return { ...toEndpoint(kept), secret }
+    return { ...toEndpoint(kept), ...once }
   }
 
   /** `list` returns the oldest endpoint first. */

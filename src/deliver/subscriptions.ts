@@ -3,6 +3,7 @@
 import type { FlowEvent } from '../model/flow-event.ts'
 import { createEventMatcher, type Endpoint } from './endpoint.ts'
 import type { EndpointDocs, EndpointDoc } from './endpoint-docs.ts'
+import { SharedRead } from './shared-read.ts'
 
 const MAX_REMEMBERED_BODY = 65_536
 
@@ -17,8 +18,7 @@ export class Subscriptions {
   readonly #parsed = new WeakMap<EndpointDoc, EndpointSubscription>()
   /** The epoch of the routes at which the list was read. */
   epoch = 0
-  #reading: Promise<void> = Promise.resolve()
-  #queuedRead: Promise<void> | undefined
+  readonly #refreshes = new SharedRead(() => this.#read())
 
   constructor(docs: EndpointDocs) {
     this.#docs = docs
@@ -47,13 +47,7 @@ export class Subscriptions {
 
   /** `refresh` reads the list again. Calls during a read share the next one, which starts after their changes. */
   refresh(): Promise<void> {
-    this.#queuedRead ??= this.#reading.then(() => {
-      this.#queuedRead = undefined
-      const reading = this.#read()
-      this.#reading = reading.catch(() => {})
-      return reading
-    })
-    return this.#queuedRead
+    return this.#refreshes.next()
   }
 
   async #read(): Promise<void> {

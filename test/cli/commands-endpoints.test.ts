@@ -187,3 +187,12 @@ test('a transformation can be set, shown, tried, set back and removed', async ()
   expect((await transform('remove')).stdout).toBe('Done.\n')
   expect((await transform('remove')).code).toBe(3)
 })
+
+test('an endpoint of an app without a delivery is created with a note that nothing will be sent', async () => {
+  const folder = folderWith({ 'sluice.config.ts': APP.replace(/^app\.delivery.*\n/m, '') })
+  const added = await run(folder, ['endpoints', 'create', 'https://hook.example.com/in'])
+  expect(added).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('This app has no delivery, so it sends nothing'),
+  })
+})

@@ -1,5 +1,6 @@
 // Tests what deliveries keep in memory between two reads of the store: the subscriptions, and unwritten notes.
 import { expect, test } from 'vitest'
+import { Sluice } from '../../src/app/sluice.ts'
 import { systemClock } from '../../src/clock.ts'
 import { EndpointDocs } from '../../src/deliver/endpoint-docs.ts'
 import { HistoryStore } from '../../src/deliver/health/history-store.ts'
@@ -47,6 +48,23 @@ function endpoint(id: string): Parameters<EndpointDocs['add']>[0] {
 }
 
 const BY = { who: 'ada', what: 'a test' } as const
+
+test('hundreds of registrations at once read the list of endpoints a few times', async () => {
+  const store = await openStore('memory:')
+  let reads = 0
+  const readDocs = store.readDocs.bind(store)
+  store.readDocs = (call) => {
+    if (call.kind === 'endpoint' && call.after === '') reads++
+    return readDocs(call)
+  }
+  const app = new Sluice({ store, log: false, encryptionKey: Buffer.alloc(32, 1).toString('base64') })
+  const urls = Array.from({ length: 200 }, (_, n) => `https://example.com/${n}`)
+  const made = await Promise.all(urls.map((url) => app.endpoints.create({ url })))
+  expect(reads).toBeLessThan(20)
+  expect(new Set((await app.endpoints.list()).map(({ id }) => id))).toEqual(new Set(made.map(({ id }) => id)))
+  expect(made[0]?.note).toMatch(/has no delivery/)
+  await app.stop()
+})
 
 test('refresh during a read waits for a newer read', async () => {
   const store = await openStore('memory:')

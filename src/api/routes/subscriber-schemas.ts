@@ -100,7 +100,11 @@ export const SUBSCRIBER_WITH_HEALTH: z.ZodType = BASE_SUBSCRIBER.extend({
     .length(48)
     .meta({ description: 'The POSTs of the last 48 half hours, oldest first; the last one is the current one.' }),
 })
-export const SUBSCRIBER_WITH_SECRET: z.ZodType = BASE_SUBSCRIBER.extend({ secret: z.string(), proofError })
+export const SUBSCRIBER_WITH_SECRET: z.ZodType = BASE_SUBSCRIBER.extend({
+  secret: z.string(),
+  proofError,
+  note: z.string().optional().meta({ description: 'Why nothing will be sent, e.g. because the app has no delivery.' }),
+})
 const secret = z.string().max(1_500).meta({ description: 'At least 16 bytes, or `whsec_` and base64.' })
 
 export const deliveryStatus: z.ZodType<DeliveryRecord['status']> = z.enum([

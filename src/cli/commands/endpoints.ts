@@ -72,6 +72,7 @@ export const endpoints: readonly Command[] = [
       return callAndPrint(context, { method: 'POST', path: ENDPOINTS_PATH, body }, (made: CreatedEndpoint) => {
         context.output.note(`The endpoint is ${made.id}.`)
         printSecret(context, made)
+        if (made.note !== undefined) context.output.note(made.note)
         if (made.proofError !== undefined)
           context.output.note(
             `The endpoint has not proven its ownership, so it receives no events yet: ${escapeText(made.proofError)}`,
