@@ -27,13 +27,25 @@ test('the service has longer to stop than the app takes at most, and a user of i
 
 test('the composed app has longer to stop than it takes at most, and no secret has a default', () => {
   const { services } = parse(read('docs/operate/deploy/compose.yaml')) as {
-    services: { app: { stop_grace_period: Duration; environment: Readonly<Record<string, string>> } }
+    services: {
+      app: {
+        stop_grace_period: Duration
+        environment: Readonly<Record<string, string>>
+        env_file: string
+        ports: readonly string[]
+        deploy: { replicas: number }
+      }
+    }
   }
   const { app } = services
   const most =
     parseDuration(DEFAULTS.shutdownTimeout, 'shutdownTimeout') + parseDuration(DEFAULTS.abortTimeout, 'abortTimeout')
   expect(parseDuration(app.stop_grace_period, 'stop_grace_period')).toBeGreaterThan(most)
   expect(app.environment['SLUICE_STORE']).toContain('${POSTGRES_PASSWORD:?')
+  // Each process needs a port of its own, and the secrets of the sources, which the image does not have.
+  const [, first, last] = /^127\.0\.0\.1:(\d+)-(\d+):8787$/.exec(app.ports[0] ?? '') ?? []
+  expect(Number(last) - Number(first) + 1).toBe(app.deploy.replicas)
+  expect(app.env_file).toBe('.env')
   expect(app.environment['SLUICE_ENCRYPTION_KEY']).toMatch(/^\$\{SLUICE_ENCRYPTION_KEY:\?/)
 })
 
