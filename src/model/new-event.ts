@@ -77,6 +77,7 @@ export function createEvent(input: EventInput, { now, dedupeFor }: NewEventConte
 }
 
 function assertText(name: string, text: unknown): void {
+  if (text === undefined) throw invalidEvent(name, 'set')
   if (typeof text !== 'string' || !text.isWellFormed()) throw invalidEvent(name, 'well-formed text')
 }
 

@@ -54,6 +54,7 @@ describe('an empty shorthand, or two windows, are rejected', () => {
     [{ debounce: { quiet: '2s', max: '1s' } }, 'flow("f").debounce.max must be at least its quiet'],
     [{ batch: 'soon' }, 'flow("f").batch.every must be a duration'],
     [{ window: { quiet: 'soon' } }, 'flow("f").window.quiet must be a duration'],
+    [{ timeout: 'soon' }, 'flow("f").timeout must be a duration'],
     [{ debounce: '2s', key: undefined }, 'flow("f"): debounce must have a key'],
     [{ batch: '2s', key: undefined }, 'flow("f"): batch must have a key'],
   ])('%j', (shorthand, message) => {
