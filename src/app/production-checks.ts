@@ -12,10 +12,23 @@ export interface ProductionSetup {
   readonly isAdminOpen: boolean
 }
 
-/** `forced` contains the checks that the operator switched off by an explicit option. */
-export function assertProductionReady(setUp: ProductionSetup, forced: { readonly allowLoopback: boolean }): void {
+export interface ProductionOverrides {
+  /** The operator switched this check off by an explicit option. */
+  readonly allowLoopback: boolean
+  /** The file in which `sluice dev` keeps a key, if there is one. */
+  readonly devKeyFile?: string | undefined
+}
+
+export function assertProductionReady(setUp: ProductionSetup, forced: ProductionOverrides): void {
   if (setUp.hasDeliveries && !setUp.hasKey) {
-    throw missingKey('CONFIG_INVALID', 'for an app with a delivery, because the secrets of endpoints are encrypted')
+    const purpose = 'for an app with a delivery, because the secrets of endpoints are encrypted'
+    const file = forced.devKeyFile
+    // With another key, the endpoints that were created under sluice dev could not be read.
+    const fix =
+      file === undefined
+        ? undefined
+        : `Set SLUICE_ENCRYPTION_KEY: to the key in ${file} for a store that sluice dev has used, otherwise to 32 random bytes as base64 (openssl rand -base64 32).`
+    throw missingKey('CONFIG_INVALID', purpose, fix)
   }
   if (setUp.allowLoopback && !forced.allowLoopback) {
     throw new SluiceError(

@@ -29,6 +29,12 @@ export function loadDevKey(folder: string): DevKey {
   return { key: readFileSync(file, 'utf8').trim(), file, isNew }
 }
 
+/** `findDevKey` returns the file with the key of `sluice dev`, if there is one. */
+export function findDevKey(folder: string): string | undefined {
+  const file = join(folder, KEY_FILE)
+  return existsSync(file) ? file : undefined
+}
+
 /** `useDevKey` lets a command that opens the app beside `sluice dev` decrypt what `sluice dev` encrypted. */
 export function useDevKey(folder: string): void {
   if (process.env[ENCRYPTION_KEY_VARIABLE] !== undefined || !existsSync(join(folder, KEY_FILE))) return

@@ -11,6 +11,8 @@ export interface StartOptions {
   readonly listen: ListenOptions
   /** Whether deliveries may post to endpoints on this machine. */
   readonly allowLoopback: boolean
+  /** The file in which `sluice dev` keeps a key, if there is one. */
+  readonly devKeyFile?: string | undefined
   /** Whether `sluice dev` started the app. */
   readonly isDev: boolean
   readonly print: (line: string) => void
@@ -22,13 +24,14 @@ export async function startApp({
   configured,
   listen,
   allowLoopback,
+  devKeyFile,
   isDev,
   print: say,
   signal,
 }: StartOptions): Promise<void> {
   const { app, listen: ofFile } = configured
   try {
-    assertProductionReady(app.productionSetup(), { allowLoopback })
+    assertProductionReady(app.productionSetup(), { allowLoopback, devKeyFile })
     if (isDev) printUntaken(app, say)
     await app.start()
     const { url, sources, dashboard } = await app.listen({ ...ofFile, ...listen })

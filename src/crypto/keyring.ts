@@ -16,8 +16,12 @@ export const ENCRYPTION_KEY_VARIABLE: string = 'SLUICE_ENCRYPTION_KEY'
 const MISSING_KEY_FIX: string = `Set ${ENCRYPTION_KEY_VARIABLE} to 32 random bytes as base64 (openssl rand -base64 32), or pass encryptionKey to new Sluice.`
 
 /** `missingKey` is the error for an app without a key. `purpose` says what needs the key, e.g. `to rotate it`. */
-export function missingKey(code: 'CONFIG_INVALID' | 'CONFLICT', purpose: string): SluiceError {
-  return new SluiceError(code, `encryptionKey must be set ${purpose}; got nothing.`, undefined, MISSING_KEY_FIX)
+export function missingKey(
+  code: 'CONFIG_INVALID' | 'CONFLICT',
+  purpose: string,
+  fix: string = MISSING_KEY_FIX,
+): SluiceError {
+  return new SluiceError(code, `encryptionKey must be set ${purpose}; got nothing.`, undefined, fix)
 }
 
 /** `EncryptedDocs` describes one kind of documents that are encrypted or contain encrypted parts. */

@@ -37,6 +37,15 @@ describe('sluice start', () => {
     )
   })
 
+  test('names the key of sluice dev, with which endpoints may have been encrypted', async () => {
+    const folder = folderWith({ ...PLAIN, '.sluice-encryption-key': OLD })
+    const ran = await run(folder, ['start', '--port=0'])
+    expect([ran.code, ran.stderr]).toEqual([
+      1,
+      expect.stringMatching(/to the key in \S+\.sluice-encryption-key for a store/),
+    ])
+  })
+
   test('starts with one key, and with several', async () => {
     for (const key of [OLD, `${NEW},${OLD}`]) {
       const program = new Program(folderWith(PLAIN), ['start', '--port=0'], { SLUICE_ENCRYPTION_KEY: key })

@@ -165,9 +165,11 @@ describe.each(['json', 'pretty-lines'] as const)('as %s', (format) => {
 it('readable lines have a time, a level, a name and fields', () => {
   const t = scene({ format: 'pretty-lines' })
   t.emitter.emit('run.retry', { ...ENDED, ms: 5.123499999, key: 'a "b"', error: 'no', after: 250 })
+  t.emitter.emit('run.done', { ...ENDED, ms: 1, tenant: 't1', counts: {} })
   createRunLog(t.logger, NAME).info('half-way there', { done: 3, parts: { left: ['x'] } })
   expect(t.text().split('\n')).toEqual([
-    String.raw`2026-01-01T00:00:00.000Z WARN  run.retry flow="f" key="a \"b\"" run="r1" tenant="" attempt=1 events=2 ms=5.123 error="no" after=250`,
+    String.raw`2026-01-01T00:00:00.000Z WARN  run.retry flow="f" key="a \"b\"" run="r1" attempt=1 events=2 ms=5.123 error="no" after=250`,
+    '2026-01-01T00:00:00.000Z INFO  run.done flow="f" key="k" run="r1" tenant="t1" attempt=1 events=2 ms=1',
     '2026-01-01T00:00:00.000Z INFO  half-way there flow="f" key="k" run="r1" attempt=1 done=3 parts={"left":["x"]}',
     '',
   ])

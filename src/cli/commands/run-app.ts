@@ -4,6 +4,7 @@ import { isDev } from '../../app/dev-mode.ts'
 import type { ListenOptions } from '../../http/server.ts'
 import type { ParsedArguments, Options } from '../arguments.ts'
 import { reportMisuse, type Command, type CommandContext } from '../command.ts'
+import { findDevKey } from '../dev-key.ts'
 import { findConfigPath, loadConfig } from '../config-file.ts'
 import { runDev as runAnew } from '../dev.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
@@ -48,7 +49,12 @@ export const start: Command = {
     if (wrong !== undefined) return wrong
     // Loaded before the signal handlers are set, so that SIGTERM ends the process at once while the file loads.
     const app = await loadConfig(findConfigPath(where.folder, where.config))
-    const how = { listen: parseListenOptions(given), ...parseOverrides(given), isDev: isDev(where.env) }
+    const how = {
+      listen: parseListenOptions(given),
+      ...parseOverrides(given),
+      isDev: isDev(where.env),
+      devKeyFile: findDevKey(where.folder),
+    }
     await runOnce({ configured: app, ...how, print: (line) => out.print(line), signal: createStopSignal() })
     return EXIT.done
   },

@@ -143,11 +143,19 @@ function roundForReading(value: number): number {
   return Math.round(value * 1_000) / 1_000
 }
 
+/** Most apps have no tenants, and most runs count nothing. */
+function isWorthReading([name, value]: readonly [string, unknown]): boolean {
+  if (name === 'tenant') return value !== ''
+  return name !== 'counts' || typeof value !== 'object' || value === null || Object.keys(value).length > 0
+}
+
 function formatEntry({ level, time, msg, ...fields }: Entry): string {
-  const named = Object.entries(fields).map(
-    ([name, value]) =>
-      ` ${HARMLESS_NAME.test(name) ? name : toSafeJson(name)}=${toSafeJson(typeof value === 'number' ? roundForReading(value) : value)}`,
-  )
+  const named = Object.entries(fields)
+    .filter(isWorthReading)
+    .map(
+      ([name, value]) =>
+        ` ${HARMLESS_NAME.test(name) ? name : toSafeJson(name)}=${toSafeJson(typeof value === 'number' ? roundForReading(value) : value)}`,
+    )
   const text = typeof msg === 'string' && HARMLESS_TEXT.test(msg) ? msg : toSafeJson(msg ?? '')
   return `${new Date(Number(time)).toISOString()} ${LEVEL_LABELS[String(level)] ?? toSafeJson(level)} ${text}${named.join('')}`
 }
