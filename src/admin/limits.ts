@@ -28,6 +28,8 @@ export interface LimitView {
   readonly busyUntil: Millis | undefined
   /** The share of the rate that this process used over the last minute, or over `per` if that is longer. */
   readonly used: number | undefined
+  /** The flows of this process that called under the limit in the last 15 minutes, the busiest first. */
+  readonly flows: readonly string[]
   /** Lanes whose run was deferred by the limit, and live runs of this process that wait for a slot. */
   readonly waiting: number
   /** The time of the last slot that was given or promised, in the past or the future. Undefined before the first slot. */
@@ -163,6 +165,9 @@ export class Limits {
       stretch: stretch > 1 ? stretch : undefined,
       busyUntil: last > now ? last : undefined,
       used: rate === undefined || per === undefined ? undefined : this.#deps.meter.findUsedShare(name, { rate, per }),
+      flows: this.#deps.meter
+        .read(name)
+        .spenders.flatMap(({ flow, total }) => (flow === '' || total === 0 ? [] : flow)),
       waiting,
       lastSlot: last > 0 ? last : undefined,
       paused: pausedUntil > now ? this.#deps.meter.read(name).pauses[0] : undefined,

@@ -72,7 +72,7 @@ export async function runReplayPage(deps: ReplayPageDependencies, run: Run): Pro
   if (results === 'cancelled') return
   const errors = judged.flatMap((one) => (one.kind === 'failed' ? one.error : []))
   const gone = results.filter((result) => result === 'gone').length
-  const isLast = page.next === undefined
+  const isLast = page.next === undefined || record.scanned + judged.length >= (record.most ?? Infinity)
   const isDone = isLast && record.isHistory !== true
   const next: ReplayRecord = {
     ...record,
@@ -140,7 +140,7 @@ async function readPage(
     return { items: item === undefined ? [] : [item], next: undefined }
   }
   const filter = { ...record.filter, to: record.until }
-  const n = Math.min(PAGE, record.rate)
+  const n = Math.min(PAGE, record.rate, (record.most ?? Infinity) - record.scanned)
   return store.find({ kind: 'events', filter, cursor: record.cursor, n, oldestFirst: true })
 }
 

@@ -15,6 +15,8 @@ export interface ReplayRecord {
   readonly isHistory?: boolean
   /** Only for a history: all events are placed, and the replay waits until they are sent. */
   readonly isPlaced?: boolean
+  /** The replay ends after this many events. */
+  readonly most?: number
   readonly rate: number
   readonly per: Millis
   readonly started: Millis

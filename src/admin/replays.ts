@@ -37,6 +37,8 @@ export interface ReplayOptions {
   /** At most `rate` events per `per`. Default 100 per second. */
   readonly rate?: number
   readonly per?: Duration
+  /** Only this many of the events, the oldest ones: a try before all of them run. */
+  readonly most?: number
 }
 
 /** `stuck` means that the replay failed too often: it is a dead letter of the flow `sluice.replay`. */
@@ -69,7 +71,10 @@ export interface HistoryToSend {
   readonly into: readonly string[]
 }
 
-type ReplayRequest = Pick<ReplayRecord, 'id' | 'filter' | 'event' | 'into' | 'rate' | 'per' | 'endpoint' | 'isHistory'>
+type ReplayRequest = Pick<
+  ReplayRecord,
+  'id' | 'filter' | 'event' | 'into' | 'rate' | 'per' | 'endpoint' | 'isHistory' | 'most'
+>
 
 export class Replays {
   readonly #deps: ReplaysDependencies
@@ -95,14 +100,17 @@ export class Replays {
 
   /** `start` returns once the replay is stored. The events are placed in the background. */
   async start(filter: ReplayFilter, options: ReplayOptions = {}): Promise<Replay> {
-    assertKnownOptions(options, ['id', 'into', 'rate', 'per'], 'replays: ')
+    assertKnownOptions(options, ['id', 'into', 'rate', 'per', 'most'], 'replays: ')
     const wanted = this.#toStoreFilter(filter)
     const into = this.#targetFlows(options.into)
     const pace = parseRate(options)
     const id = parseReplayId(options.id)
+    const { most } = options
+    if (most !== undefined) assertWholeNumber(most, 1, 'replays: most')
     const store = await this.#deps.store()
     await this.#assertSourceNotReserved(store, filter.event)
-    return this.#begin(store, { id, filter: wanted, event: filter.event, into, ...pace })
+    const limited = most === undefined ? {} : { most }
+    return this.#begin(store, { id, filter: wanted, event: filter.event, into, ...limited, ...pace })
   }
 
   /** `sendAgain` is `start` for one endpoint. One replay of an endpoint runs at a time. */
@@ -138,7 +146,7 @@ export class Replays {
       state: 'running',
       started: now,
       ended: undefined,
-      found,
+      found: Math.min(found, request.most ?? Infinity),
       scanned: 0,
       placed: 0,
       skipped: 0,
@@ -290,8 +298,8 @@ export async function resumeReplay(
   return true
 }
 
-function describeRequest({ filter, event, into, endpoint }: ReplayRequest): string {
-  return JSON.stringify([filter, event, into, endpoint])
+function describeRequest({ filter, event, into, endpoint, most }: ReplayRequest): string {
+  return JSON.stringify([filter, event, into, endpoint, most])
 }
 
 async function countReplayedEvents(store: Store, filter: RecordFilter, event: string | undefined): Promise<number> {

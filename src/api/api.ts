@@ -52,7 +52,7 @@ export interface ApiDependencies extends StreamDependencies {
   readonly isOpen?: boolean
   readonly emit?: AnyListener
   /** The address of the store, for the dashboard. */
-  readonly storeAddress?: () => string
+  readonly storeKind?: () => string
 }
 
 export class Api implements AdminApi {
@@ -74,7 +74,7 @@ export class Api implements AdminApi {
       isMetricsPublic: metricsAreOpen = false,
       isOpen = false,
       emit,
-      storeAddress = () => '',
+      storeKind = () => 'custom',
       ...deps
     }: ApiDependencies,
   ) {
@@ -87,7 +87,7 @@ export class Api implements AdminApi {
     const ownerOf = (token: string): Promise<string | undefined> => app.endpoints.findTokenOwner(token)
     const sessions = new Sessions(() => deps.store(), keys)
     this.#access = new Access({ keys, sessions, isOpen, findTokenOwner: ownerOf, monotonic, onRefused: refused })
-    this.#session = new DashboardSession({ access: this.#access, sessions, admin: app.admin, storeAddress })
+    this.#session = new DashboardSession({ access: this.#access, sessions, admin: app.admin, storeKind })
     const { registrations: rate } = app.endpoints
     this.#limiters = {
       registrations: new RegistrationLimiter('registrations', rate, monotonic),

@@ -17,7 +17,7 @@ export interface DashboardSessionDependencies {
   readonly access: Access
   readonly sessions: Sessions
   readonly admin: Pick<Admin, 'events'>
-  readonly storeAddress: () => string
+  readonly storeKind: () => string
 }
 
 export const SESSION_PATH = '/v1/session'
@@ -64,7 +64,7 @@ export class DashboardSession {
 
   async #describe({ name, role, by, until }: Identity): Promise<SourceResponse> {
     const { durable, bytes } = await this.#deps.admin.events.safety()
-    const app = { version: VERSION, store: toStoreKind(this.#deps.storeAddress()), bytes, durable }
+    const app = { version: VERSION, store: this.#deps.storeKind(), bytes, durable }
     return jsonResponse(200, {
       name,
       role,
@@ -89,10 +89,6 @@ function toCookie({ headers, url }: RequestHead, token: string, maxAge: number):
   // Behind a proxy that ends TLS, only the page knows that it came by https.
   const isSecure = url.protocol === 'https:' || headers['origin']?.startsWith('https:') === true
   return `${SESSION_COOKIE}=${token}; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
-}
-
-function toStoreKind(address: string): string {
-  return /^(memory|sqlite|postgres)/.exec(address)?.[1] ?? 'custom'
 }
 
 const VERSION = (

@@ -44,7 +44,7 @@ import { createFlow } from '../flow/options.ts'
 import type { EventSelector } from '../flow/selection.ts'
 import { parseEncryptionKeys, Keyring } from '../crypto/keyring.ts'
 import type { ProductionSetup } from './production-checks.ts'
-import { getOutboxSchema, computeStoreId } from '../store/open.ts'
+import { getOutboxSchema, getStoreKind, computeStoreId } from '../store/open.ts'
 import type { TestControls, TestHooks } from './test-hooks.ts'
 import { Runtime } from './runtime.ts'
 
@@ -391,7 +391,7 @@ export class Sluice {
       isMetricsPublic: this.#settings.openMetrics,
       isOpen: this.#settings.isAdminOpen,
       emit: this.#events.emit,
-      storeAddress: () => (typeof this.#storeHandle.address === 'string' ? this.#storeHandle.address : ''),
+      storeKind: () => getStoreKind(this.#storeHandle.address),
     })
   }
 }

@@ -1,8 +1,9 @@
 // Encrypts the confidential fields of an endpoint document: its secrets, and its own headers, which may contain a
 // password (D1).
 import type { Keyring, EncryptedDocs } from '../crypto/keyring.ts'
+import type { Millis } from '../clock.ts'
 import type { HeaderMap } from './http/headers.ts'
-import type { EndpointSecrets } from './secrets.ts'
+import { filterActive, type EndpointSecrets } from './secrets.ts'
 import type { Signing } from './signing.ts'
 
 export interface ConfidentialFields {
@@ -47,6 +48,23 @@ export function decryptConfidential(keyring: Keyring, kept: EncryptedFields): Co
     decryptedCache.set(keyring, known.set(name, found))
   }
   return found
+}
+
+interface SecretTimes {
+  /** When each active secret began and when it ends; the newest first. Missing where the endpoints are listed. */
+  readonly secrets?: readonly { readonly since: Millis; readonly until?: Millis }[]
+}
+
+/** `findSecretTimes` returns nothing if the key that encrypts the secrets is missing, so that the endpoint is still shown. */
+export function findSecretTimes(keyring: Keyring, kept: EncryptedFields, now: Millis): SecretTimes {
+  try {
+    const { secrets } = decryptConfidential(keyring, kept)
+    return {
+      secrets: filterActive(secrets, now).map(({ since, until }) => ({ since, ...(until !== undefined && { until }) })),
+    }
+  } catch {
+    return {}
+  }
 }
 
 /** `ENDPOINT_DOCS` tells the key rotation how to re-encrypt an endpoint document. */

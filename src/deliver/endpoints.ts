@@ -6,7 +6,12 @@ import { missingKey, type Keyring } from '../crypto/keyring.ts'
 import type { Store } from '../store/contract/index.ts'
 import type { BreakerStore } from './health/breaker-store.ts'
 import { CLOSED } from './health/breaker.ts'
-import { decryptConfidential, encryptConfidential, type ConfidentialFields } from './endpoint-secrets.ts'
+import {
+  decryptConfidential,
+  encryptConfidential,
+  findSecretTimes,
+  type ConfidentialFields,
+} from './endpoint-secrets.ts'
 import { listDeliveries, type DeliveriesQuery, type DeliveryRecord } from './deliveries.ts'
 import {
   parseEndpointFields,
@@ -63,7 +68,7 @@ export type CreatedEndpoint = ProvenEndpoint & {
 }
 
 /** An endpoint with its health. */
-export interface EndpointWithHealth extends Endpoint {
+export interface EndpointWithHealth extends Endpoint, ReturnType<typeof findSecretTimes> {
   readonly lastSuccessfulDeliveryAt?: Millis
   readonly health: EndpointHealth
   /** Events that wait for the endpoint. */
@@ -136,7 +141,9 @@ export class Endpoints {
 
   async get(id: string): Promise<EndpointWithHealth | undefined> {
     const { value: kept, now } = await this.#deps.docs.read(id)
-    return kept === undefined ? undefined : (await this.#withHealth([toEndpoint(kept)], now))[0]
+    if (kept === undefined) return undefined
+    const [endpoint] = await this.#withHealth([toEndpoint(kept)], now)
+    return endpoint && { ...endpoint, ...findSecretTimes(this.#deps.keyring, kept, now) }
   }
 
   /** `update` changes the given fields. `active` pauses or resumes the endpoint; a new `secret` starts a rotation. */

@@ -82,6 +82,7 @@ export function rotateSecrets(
   throw new SluiceError('CONFLICT', `The previous secret stays active until ${until}. Use force to end it now.`)
 }
 
-function filterActive([newest, ...older]: EndpointSecrets, now: Millis): EndpointSecrets {
+/** `filterActive` returns the newest secret, and older ones that have not ended. */
+export function filterActive([newest, ...older]: EndpointSecrets, now: Millis): EndpointSecrets {
   return [newest, ...older.filter(({ until }) => until !== undefined && now < until)]
 }

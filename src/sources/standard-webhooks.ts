@@ -59,8 +59,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): Source {
       // With a dot in the id, the boundary between id and time would be ambiguous.
       if (id.includes('.'))
         return refusal('SIGNATURE_WRONG', `${family}-id has a dot.`, 'Sign the request as the scheme requires.')
-      const parts = [Buffer.from(`${id}.${time}.`), request.body]
-      return hasValidSignature(signature.split(' '), parts, context)
+      return hasValidSignature(signature.split(' '), [`${id}.${time}.`, request.body], context)
         ? timestampFault(time, context.now, tolerance)
         : WRONG_SIGNATURE
     },
@@ -90,19 +89,20 @@ function readSignedNames({ headers }: Pick<ReceivedRequest, 'headers'>): SignedN
 
 function hasValidSignature(
   given: readonly string[],
-  parts: readonly Uint8Array[],
+  [head, body]: readonly [head: string, body: Uint8Array],
   { secrets }: VerifyContext,
 ): boolean {
   const keys = secrets.map(parseKey).filter((key) => key !== undefined)
   const byMac = hasValidMac(
     given,
-    parts,
+    // A text is shown in the autopsy of a refused request; bytes count as the body.
+    [head, body],
     keys.filter((key) => key instanceof Uint8Array),
     MAC,
   )
   const signatures = given.filter((one) => PUBLIC_SIGNATURE.test(one)).slice(0, PUBLIC_SIGNATURES_MAX)
   if (byMac || signatures.length === 0) return byMac
-  const content = Buffer.concat(parts)
+  const content = Buffer.concat([Buffer.from(head), body])
   return keys.some(
     (key) =>
       !(key instanceof Uint8Array) &&

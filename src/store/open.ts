@@ -20,8 +20,25 @@ export interface OpenStoreOptions {
   readonly acceptLoss?: boolean
 }
 
+type StoreKind = 'memory' | 'sqlite' | 'postgres' | 'redis' | 'custom'
+
+/** The stores that a user opened before an app got them. */
+const opened = new WeakMap<Store, string>()
+
+/** `getStoreKind` returns what kind of store an app has; `custom` is a store that `openStore` did not open. */
+export function getStoreKind(store: string | Store): StoreKind {
+  const address = typeof store === 'string' ? store : (opened.get(store) ?? '')
+  return (/^(?:memory|sqlite|postgres|redis)/.exec(address)?.[0] as StoreKind | undefined) ?? 'custom'
+}
+
 /** `openStore` opens `memory:`, `sqlite:<file>`, `postgres://…` or `redis://…`. */
 export async function openStore(address: string, options: OpenStoreOptions = {}): Promise<Store> {
+  const store = await openAddress(address, options)
+  opened.set(store, address.slice(0, address.indexOf(':')))
+  return store
+}
+
+async function openAddress(address: string, options: OpenStoreOptions): Promise<Store> {
   if (address === 'memory:') return (await import('./memory/store.ts')).openMemoryStore(options)
   const file = address.startsWith('sqlite:') ? address.slice('sqlite:'.length) : ''
   if (file !== '' && !isServerAddress(file))

@@ -1,6 +1,6 @@
 // Tests who may use the dashboard: sign-in by key, the cookie and where it counts, the host app's own sign-in, and roles.
 import { expect, onTestFinished, test } from 'vitest'
-import { Sluice, type DashboardContext } from '../../src/index.ts'
+import { openStore, Sluice, type DashboardContext } from '../../src/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 
 const STORES = ['memory:', 'sqlite::memory:'] as const
@@ -266,6 +266,17 @@ test('without a key, the same machine is let in if the app says so', async () =>
   expect(await session()).toMatchObject({ name: 'loopback', role: 'operate', by: 'loopback', canSignOut: false })
   await app.admin.keys.create({ name: 'ada', role: 'operate' })
   expect(await session()).toMatchObject({ code: 'KEY_MISSING' })
+})
+
+test('names the kind of a store that the user has opened', async () => {
+  const store = await openStore('memory:')
+  const app = new Sluice({ store, log: false, admin: { open: 'loopback' } })
+  onTestFinished(async () => {
+    await app.stop()
+    await store.close()
+  })
+  const { url } = await app.listen({ port: 0 })
+  expect(await (await fetch(`${url}/dashboard/v1/session`)).json()).toMatchObject({ app: { store: 'memory' } })
 })
 
 test('the stream of a session ends when its owner signs out', async () => {

@@ -33,6 +33,7 @@ describe.each(STORES)('the usage of a limit on %s', (store) => {
       ['', 1, [0, 1, 0]],
     ])
     expect((await show(r)).used).toBeCloseTo(9 / 60)
+    expect((await show(r)).flows).toEqual(['sync', 'rank'])
     await r.t.advance('16m')
     expect(await usage(r)).toMatchObject({ spenders: [] })
     expect((await show(r)).used).toBe(0)

@@ -25,6 +25,18 @@ describe.each(STORES)('replays on %s', (store) => {
     expect((await r.get(`/v1/replays/count?${query}`)).body).toEqual({ count })
   })
 
+  test('a replay of at most so many events takes the oldest, and ends', async () => {
+    const r = await opened()
+    const asked = { filter: { type: 'ping' }, into: ['f'], most: 1 }
+    const { body } = await r.post('/v1/replays', { ...asked, id: 'try' })
+    expect(body).toMatchObject({ found: 1, most: 1 })
+    await r.t.advance('1m')
+    expect((await r.get('/v1/replays/try')).body).toMatchObject({ state: 'done', scanned: 1, placed: 1 })
+    const runs = (await r.get('/v1/runs?flow=f')).body as { items: readonly { key: string }[] }
+    expect(runs.items.map(({ key: one }) => one).toSorted()).toEqual(['ada', 'ada', 'bob'])
+    expect((await r.post('/v1/replays', { ...asked, most: 0 })).status).toBe(400)
+  })
+
   test('a replay is started, shown while it runs, and listed', async () => {
     const r = await opened()
     const asked = { filter: { type: 'ping', to: '2027-01-01' }, id: 'mended', into: ['f'], rate: 50, per: '1s' }

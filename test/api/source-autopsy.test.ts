@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { SampleRequest, SourceActivity } from '../../src/admin/source-activity.ts'
 import type { RefusedRequest } from '../../src/receive/refused-requests.ts'
-import { bearer, github, hmac, stripe, unverified } from '../../src/sources/index.ts'
+import { bearer, github, hmac, standardWebhooks, stripe, unverified } from '../../src/sources/index.ts'
 import { computeMac, formatTimedSignature } from '../../src/sources/signature.ts'
 import { rig, START, STORES, type Rig } from './rig.ts'
 
@@ -12,6 +12,7 @@ const OTHER = 'a-secret-of-somebody-else'
 const opened = (store: string): Promise<Rig> =>
   rig(store, (app) => {
     app.source('pay', stripe({ secret: [SECRET, 'the-old-secret-of-stripe'] }))
+    app.source('std', standardWebhooks({ secret: `whsec_${Buffer.alloc(24, 7).toString('base64')}` }))
     app.source('code', github({ secret: 'github-secret-0123456789' }))
     app.source('shop', bearer({ secret: 'shop-token-0123456789', type: () => 'order' }))
     app.source('open', unverified({ verify: 'none', type: () => 'x' }))
@@ -57,6 +58,18 @@ describe.each(STORES)('the autopsy of a refused request on %s', (store) => {
       signedParts: [`"${seconds}."`, `the body, ${body.length} bytes`],
       signedBytes: seconds.length + 1 + body.length,
       secretsTried: 2,
+    })
+  })
+
+  test('shows the id and the time of Standard Webhooks as they were signed', async () => {
+    const r = await opened(store)
+    const body = '{"type":"paid","data":{}}'
+    const seconds = String(START / 1_000)
+    const headers = { 'webhook-id': 'msg_1', 'webhook-timestamp': seconds, 'webhook-signature': 'v1,AAAA' }
+    expect(await post(r, '/in/std', headers, body)).toBe(401)
+    expect((await refusedOf(r, 'std')).autopsy).toMatchObject({
+      header: 'webhook-signature',
+      signedParts: [`"msg_1.${seconds}."`, `the body, ${body.length} bytes`],
     })
   })
 

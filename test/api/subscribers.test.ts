@@ -165,7 +165,14 @@ describe.each(STORES)('on %s', (store) => {
   test('a secret can be rotated, but only once a day unless forced', async () => {
     const r = await scene(store)
     const { id, secret } = await registered(r)
+    const before = ((await r.get(`${PATH}/${id}`)).body as { secrets: readonly [{ since: number }] }).secrets
+    expect(before).toEqual([{ since: expect.any(Number) }])
+    await r.t.advance('1h')
     const next = (await r.post(`${PATH}/${id}/rotate-secret`)).body as { secret: string }
+    const since = before[0].since + 3_600_000
+    expect((await r.get(`${PATH}/${id}`)).body).toMatchObject({
+      secrets: [{ since }, { since: before[0].since, until: since + 24 * 3_600_000 }],
+    })
     expect(next.secret).not.toBe(secret)
     expect(await r.post(`${PATH}/${id}/rotate-secret`)).toMatchObject({ status: 409, body: { code: 'CONFLICT' } })
     expect(await r.post(`${PATH}/${id}/rotate-secret`, { force: true })).toMatchObject({ status: 200 })

@@ -38,6 +38,7 @@ export const replay: z.ZodType = z.strictObject({
   into: z.array(z.string()),
   endpoint: z.string().optional().meta({ description: 'Only to this endpoint.' }),
   isHistory: z.boolean().optional().meta({ description: 'The history of a new endpoint, before its live events.' }),
+  most: z.int().optional().meta({ description: 'Only this many of the events, the oldest ones.' }),
   rate: z.number(),
   per: z.number().meta({ description: 'Milliseconds.' }),
   started: timestamp,
@@ -143,6 +144,7 @@ export const replays: readonly ApiRoute[] = withTag('replays', [
       into,
       rate: z.int().min(1).max(1_000_000).exactOptional().meta({ description: 'Events per `per`. Default: 100.' }),
       per: duration.exactOptional().meta({ description: 'Default: one second.' }),
+      most: z.int().min(1).exactOptional().meta({ description: 'Only this many of the events, the oldest ones.' }),
     }),
     response: replay,
     auditText: ({ body: { filter, id: given = '', into: flows = [] } }) =>

@@ -95,6 +95,10 @@ export const SUBSCRIBER_WITH_HEALTH: z.ZodType = BASE_SUBSCRIBER.extend({
   health: HEALTH,
   waiting: z.int().meta({ description: 'Events that wait for the endpoint.' }),
   nextTry: timestamp.optional().meta({ description: 'When a failed batch is posted again.' }),
+  secrets: z
+    .array(z.strictObject({ since: timestamp, until: timestamp.optional() }))
+    .optional()
+    .meta({ description: 'When each active secret began; the newest first. The list of subscribers leaves it out.' }),
   lastDay: z
     .array(z.strictObject({ at: timestamp, delivered: z.int(), failed: z.int() }))
     .length(48)
