@@ -28,7 +28,7 @@ export interface LimitView {
   readonly busyUntil: Millis | undefined
   /** The share of the rate that this process used over the last minute, or over `per` if that is longer. */
   readonly used: number | undefined
-  /** The flows of this process that called under the limit in the last 15 minutes, the busiest first. */
+  /** The flows that called under the limit in the last 15 minutes in this process, the busiest first, and those that wait for it. */
   readonly flows: readonly string[]
   /** Lanes whose run was deferred by the limit, and live runs of this process that wait for a slot. */
   readonly waiting: number
@@ -138,7 +138,7 @@ export class Limits {
   #unusedView(name: string): LimitView | undefined {
     return this.#findDeclared(name) === undefined
       ? undefined
-      : this.#toView({ name, epoch: 0, pausedUntil: 0, last: 0, stretch: 1 }, 0, 0)
+      : this.#toView({ name, epoch: 0, pausedUntil: 0, last: 0, stretch: 1 }, 0, [])
   }
 
   /** Returns the lanes that wait for any limit: those with a deferred run, and those whose live run waits for a slot in this process. */
@@ -152,7 +152,12 @@ export class Limits {
     })
   }
 
-  #toView({ name, epoch, pausedUntil, last, stretch }: LimitStats, now: Millis, waiting: number): LimitView {
+  #toView(
+    { name, epoch, pausedUntil, last, stretch }: LimitStats,
+    now: Millis,
+    waiters: readonly Pick<SlotWaiter, 'flow'>[],
+  ): LimitView {
+    const spenders = this.#deps.meter.read(name).spenders.filter(({ flow, total }) => flow !== '' && total > 0)
     const { rate, per, burst } = this.#deps.declared.get(splitLimitName(name).own)?.numbers ?? UNDECLARED_NUMBERS
     return {
       name,
@@ -165,10 +170,8 @@ export class Limits {
       stretch: stretch > 1 ? stretch : undefined,
       busyUntil: last > now ? last : undefined,
       used: rate === undefined || per === undefined ? undefined : this.#deps.meter.findUsedShare(name, { rate, per }),
-      flows: this.#deps.meter
-        .read(name)
-        .spenders.flatMap(({ flow, total }) => (flow === '' || total === 0 ? [] : flow)),
-      waiting,
+      flows: [...new Set([...spenders, ...waiters].map(({ flow }) => flow))],
+      waiting: waiters.length,
       lastSlot: last > 0 ? last : undefined,
       paused: pausedUntil > now ? this.#deps.meter.read(name).pauses[0] : undefined,
     }
@@ -178,7 +181,7 @@ export class Limits {
     const store = await this.#deps.store()
     const { limits, now } = await store.stats()
     const waiting = Map.groupBy(await this.#findWaiters(), ({ limit }) => limit)
-    const used = limits.map((limit) => this.#toView(limit, now, waiting.get(limit.name)?.length ?? 0))
+    const used = limits.map((limit) => this.#toView(limit, now, waiting.get(limit.name) ?? []))
     const known = new Set(used.map(({ name }) => name))
     const unused = [...this.#deps.declared.keys()].filter((name) => !known.has(name))
     const all = [...used, ...unused.flatMap((name) => this.#unusedView(name) ?? [])]

@@ -21,8 +21,8 @@ describe.each(STORES)('limits on %s', (store) => {
     const r = await opened()
     expect((await r.get('/v1/limits')).body).toEqual({
       items: [
-        { name: 'calls', declared: true, epoch: 0, rate: 5, per: 1_000, burst: 0, used: 0, waiting: 0 },
-        { name: 'mail', declared: true, epoch: 0, rate: 5, per: 1_000, burst: 0, used: 0, waiting: 0 },
+        { name: 'calls', declared: true, epoch: 0, rate: 5, per: 1_000, burst: 0, used: 0, flows: [], waiting: 0 },
+        { name: 'mail', declared: true, epoch: 0, rate: 5, per: 1_000, burst: 0, used: 0, flows: [], waiting: 0 },
       ],
     })
   })
@@ -36,14 +36,14 @@ describe.each(STORES)('limits on %s', (store) => {
     })
     const show = async (name: string): Promise<unknown> => (await r.get(`/v1/limits/${name}`)).body
     const numbers = { declared: true, rate: 1, per: 60_000, burst: 0 }
-    expect(await show('slow')).toEqual({ name: 'slow', epoch: 0, ...numbers, used: 0, waiting: 0 })
-    expect(await show('slow%2Fada')).toEqual({ name: 'slow/ada', epoch: 0, ...numbers, used: 0, waiting: 0 })
+    expect(await show('slow')).toEqual({ name: 'slow', epoch: 0, ...numbers, used: 0, flows: [], waiting: 0 })
+    expect(await show('slow%2Fada')).toEqual({ name: 'slow/ada', epoch: 0, ...numbers, used: 0, flows: [], waiting: 0 })
     expect((await r.get('/v1/limits/nothing')).status).toBe(404)
     await r.t.send([{ type: 'ping' }, { type: 'ping' }, { type: 'ping' }])
     await r.t.advance('1s')
     expect(((await show('slow')) as { busyUntil: number }).busyUntil).toBeGreaterThan(START + 110_000)
     await r.t.advance('5m')
-    const calm = { used: expect.any(Number), waiting: 0, lastSlot: expect.any(Number) }
+    const calm = { used: expect.any(Number), flows: ['f'], waiting: 0, lastSlot: expect.any(Number) }
     expect(await show('slow')).toEqual({ name: 'slow', epoch: 1, ...numbers, ...calm })
     await limit?.pause(new Response(null, { status: 429, headers: { 'retry-after': '1' } }))
     await r.t.advance('1s')

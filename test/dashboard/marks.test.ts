@@ -2,10 +2,12 @@
 import { expect, it } from 'vitest'
 import { fixtureOf, quoted } from '../../dashboard/src/pages/events/copies.ts'
 import { linesOf } from '../../dashboard/src/lib/json-lines.ts'
-import { marksOf, type Mark } from '../../dashboard/src/lib/lane-marks.ts'
+import { marksOf, withNews, type Mark } from '../../dashboard/src/lib/lane-marks.ts'
+import { lastMinute } from '../../dashboard/src/lib/rates.ts'
+import { niceTicks } from '../../dashboard/src/lib/ticks.ts'
 import { sentenceOf, textOf } from '../../dashboard/src/lib/lane-sentence.ts'
 import { labelsOf, nextOf } from '../../dashboard/src/lib/lane-words.ts'
-import type { EventDetail, Lane, LaneRun } from '../../dashboard/src/lib/types.ts'
+import type { EventDetail, Lane, LaneRun, StatsPoint } from '../../dashboard/src/lib/types.ts'
 
 const NOW = 1_000_000
 
@@ -154,4 +156,35 @@ it('writes an event as a call of the test kit', () => {
   expect(fixtureOf(event)).toBe(
     'await t.send({\n  id: "evt_1",\n  source: "stripe",\n  type: "invoice.paid",\n  time: 5,\n  subject: "cus_1",\n  data: {\n    "amount": 1\n  },\n})\n',
   )
+})
+
+const fresh = (before: Lane, lane: Lane): readonly Mark[] =>
+  named(withNews(marksOf(lane).past, before, lane), 'drop fresh')
+
+it('lets only the events drop in that joined since the last answer, and the gate open once', () => {
+  const arrivals = [...(LANE.arrivals ?? []), { at: NOW - 500, inRun: false }]
+  const next: Lane = { ...LANE, waiting: 3, arrivals }
+  expect(fresh(LANE, next)).toEqual([expect.objectContaining({ at: NOW - 500 })])
+  expect(fresh(next, next)).toEqual([])
+  const { due: _, ...rest } = LANE
+  const running: Lane = { ...rest, state: 'running', run: RUN }
+  const opening = (before: Lane): number =>
+    withNews(marksOf(running).past, before, running).filter((mark) => mark.is === 'gate' && mark.tone === 'opening')
+      .length
+  expect([opening(LANE), opening(running)]).toEqual([1, 0])
+})
+
+it('gives an axis of whole numbers no fractions, which would all read 0', () => {
+  expect(niceTicks(1, 1).values).toEqual([1, 2])
+  expect(niceTicks(0.5).values).toEqual([0.2, 0.4])
+  expect(niceTicks(240, 1).values).toEqual([100, 200])
+})
+
+const point = (received: number): StatsPoint => ({ at: 0, received, done: 0, dead: 0, failing: 0 })
+
+it('gives the rate of the last whole minute, and within the first minute what it has so far', () => {
+  expect(lastMinute([point(0), point(7), point(3)])).toEqual({ received: 7, done: 0, isPartial: false })
+  expect(lastMinute([point(0), point(0), point(3)])).toEqual({ received: 3, done: 0, isPartial: true })
+  expect(lastMinute([point(5), point(0), point(3)])).toEqual({ received: 0, done: 0, isPartial: false })
+  expect(lastMinute()).toEqual({ received: 0, done: 0, isPartial: false })
 })

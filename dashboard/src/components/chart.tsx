@@ -2,6 +2,7 @@
 import type { JSX } from 'preact'
 import { signal } from '@preact/signals'
 import { minuteOf } from '../lib/format.ts'
+import { niceTicks } from '../lib/ticks.ts'
 
 export interface ChartLine {
   readonly tone: 'wait' | 'run' | 'ready' | 'fail' | 'limit' | 'ink' | 'still'
@@ -21,12 +22,15 @@ interface ChartProps {
   from: number
   step: number
   format: (value: number) => string
+  /** The values are whole numbers, and so are those of the axis. */
+  isWhole?: boolean
   label: string
 }
 
-export function Chart({ lines, from, step, format, label }: ChartProps): JSX.Element {
+export function Chart({ lines, from, step, format, isWhole = false, label }: ChartProps): JSX.Element {
   const length = Math.max(2, ...lines.map(({ values }) => values.length))
-  const ticks = niceTicks(Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0))))
+  const most = Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)))
+  const ticks = niceTicks(most, isWhole ? 1 : 0)
   const top = ticks.highest
   const y = (value: number): number => HEIGHT - (value / top) * (HEIGHT - TOP)
   const at = crosshair.value
@@ -133,13 +137,4 @@ function pathOf(
   }
   close(values.length - 1)
   return { line, area }
-}
-
-/** Two grid lines at round values, and the value at the top of the chart. */
-function niceTicks(most: number): { values: readonly number[]; highest: number } {
-  if (most <= 0) return { values: [], highest: 1 }
-  const rough = most / 2.4
-  const power = 10 ** Math.floor(Math.log10(rough))
-  const step = ([1, 2, 5, 10].findLast((factor) => factor * power <= rough) ?? 1) * power
-  return { values: [step, step * 2], highest: Math.max(most, step * 2) * 1.02 }
 }

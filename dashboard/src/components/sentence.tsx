@@ -35,7 +35,11 @@ export function SentenceBar(props: {
         {word === undefined ? <Chip look={look} /> : <Chip look={look} text={word} />}
         <p>{children}</p>
       </div>
-      {acts !== undefined && <div class="btns">{acts}</div>}
+      {acts !== undefined && (
+        <div class="btns" data-acts>
+          {acts}
+        </div>
+      )}
     </div>
   )
 }

@@ -1,6 +1,7 @@
 // A table whose rows are links: `j` and `k` choose a row, `↵` opens it, and `x` marks it for an act on several.
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { focusActs } from '../state/acts.ts'
 import { useGradual } from '../state/gradual.ts'
 import { useKeys } from '../state/keyboard.ts'
 import { go } from '../state/router.ts'
@@ -57,8 +58,18 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
     }
     onMark?.(next)
   }
+  const anchor = useRef<string>(undefined)
   const markChosen = (): void => {
-    if (chosen !== undefined && marked !== undefined) mark([chosen], !marked.has(chosen))
+    if (chosen === undefined || marked === undefined) return
+    anchor.current = chosen
+    mark([chosen], !marked.has(chosen))
+  }
+  /** From the row that was marked last to this one. */
+  const markRange = (): void => {
+    const from = rows.findIndex((row) => idOf(row) === anchor.current)
+    if (at === -1) return
+    const [first, last] = from === -1 ? [at, at] : [Math.min(from, at), Math.max(from, at)]
+    mark(rows.slice(first, last + 1).map(idOf), true)
   }
   useKeys({
     j: () => choose(at + 1),
@@ -67,7 +78,13 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
       const row = rows[at]
       if (row !== undefined) go(hrefOf(row))
     },
-    ...(marked !== undefined && { x: markChosen }),
+    '.': () => {
+      const row = rows[Math.max(0, at)]
+      if (row === undefined) return
+      go(hrefOf(row))
+      focusActs()
+    },
+    ...(marked !== undefined && { x: markChosen, X: markRange }),
   })
   const all = rows.map(idOf)
   const isAllMarked = marked !== undefined && all.length > 0 && all.every((id) => marked.has(id))

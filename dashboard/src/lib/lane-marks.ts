@@ -178,3 +178,15 @@ function addGate({ past, ahead }: Build, lane: Lane): void {
   }
   ahead.push({ is: 'gate', tone: '', at: due })
 }
+
+/** `withNews` lets the events that joined since `before` drop in, and the gate open if a run has begun since. */
+export function withNews(marks: readonly Mark[], before: Lane, lane: Lane): readonly Mark[] {
+  const known = before.arrivals?.at(-1)?.at ?? -FOREVER
+  const run = lane.run?.state === 'running' && lane.run.id !== before.run?.id ? lane.run : undefined
+  const moving = marks.map((mark): Mark => {
+    if (mark.is === 'drop' && before !== lane && mark.at > known) return { ...mark, class: `${mark.class} fresh` }
+    if (mark.is === 'bar' && mark.class === 'running' && run !== undefined) return { ...mark, class: 'running fresh' }
+    return mark
+  })
+  return run === undefined ? moving : [...moving, { is: 'gate', tone: 'opening', at: run.started }]
+}

@@ -36,9 +36,10 @@ const LIMIT = z.strictObject({
   used: z.number().min(0).max(1).optional().meta({
     description: 'The share of the rate that this process used over the last minute, or over `per` if that is longer.',
   }),
-  flows: z
-    .array(z.string())
-    .meta({ description: 'The flows of this process that called under it in the last 15 minutes, the busiest first.' }),
+  flows: z.array(z.string()).meta({
+    description:
+      'The flows that called under it in the last 15 minutes in this process, the busiest first, and those that wait for it.',
+  }),
   waiting: z
     .int()
     .meta({ description: 'Lanes whose run was deferred by the limit, or waits for a slot in this process.' }),

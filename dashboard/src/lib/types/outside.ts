@@ -36,6 +36,8 @@ export interface Endpoint {
   /** The stored events that a new endpoint is still sent first. */
   readonly history?: { readonly from: number; readonly replay: string }
   readonly transform?: number | null
+  /** When each active secret began and when it ends; the newest first. */
+  readonly secrets?: readonly { readonly since: number; readonly until?: number }[]
   readonly lastDay?: readonly { readonly at: number; readonly delivered: number; readonly failed: number }[]
 }
 
@@ -116,6 +118,8 @@ export interface Limit {
   readonly stretch?: number
   readonly busyUntil?: number
   readonly used?: number
+  /** The flows that called under it lately or wait for it. */
+  readonly flows?: readonly string[]
   readonly waiting?: number
   readonly lastSlot?: number
   readonly paused?: LimitPause

@@ -217,6 +217,8 @@ export interface DeadLetter {
     readonly id: string
     readonly type: string
     readonly source: string
+    readonly subject?: string
+    readonly tenant?: string
     readonly data?: unknown
   }[]
 }

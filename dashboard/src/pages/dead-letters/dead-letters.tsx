@@ -17,6 +17,7 @@ import { mayOperate } from '../../state/session.ts'
 import { status } from '../../state/status.ts'
 import { ActProgress, BulkAct, ChosenAct } from './bulk-act.tsx'
 import { filterOf, type Filter } from './filter.ts'
+import { Export } from './export.tsx'
 import { Letter } from './letter.tsx'
 import { Reasons } from './reasons.tsx'
 
@@ -66,6 +67,7 @@ export function DeadLetters(): JSX.Element {
               may &&
               items.length > 0 && (
                 <>
+                  <Export filter={filter} />
                   <Button small icon="s-retry" onClick={() => setQuery({ ask: 'retry' })}>
                     Retry all…
                   </Button>

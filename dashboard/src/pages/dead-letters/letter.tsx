@@ -28,6 +28,7 @@ import { setQuery } from '../../state/router.ts'
 import { mayOperate } from '../../state/session.ts'
 import { act, say, sayFailed } from '../../state/toast.ts'
 import { JsonView } from '../events/payload.tsx'
+import { canEdit, RetryEdited } from './retry-edited.tsx'
 import { AttemptTable } from '../runs/attempts.tsx'
 
 const MOST_EVENTS = 20
@@ -39,6 +40,7 @@ function close(): void {
 export function Letter({ id, onChanged }: { id: string; onChanged: () => void }): JSX.Element {
   const { data: letter, error, refresh } = useResource<DeadLetter>(`v1/dead-letters/${segment(id)}`, { every: 5_000 })
   const [isDropping, setDropping] = useState(false)
+  const [isEditing, setEditing] = useState(false)
   useLive(({ id: changed }) => changed === id, refresh)
   const isDead = letter !== undefined && (letter.kind === 'unrouted' || letter.state === 'dead')
   const may = isDead && mayOperate.value
@@ -95,16 +97,31 @@ export function Letter({ id, onChanged }: { id: string; onChanged: () => void })
         <LetterFacts letter={letter} />
       </div>
       {may && (
-        <footer class="row letter-acts">
+        <footer class="row letter-acts" data-acts>
           <Button kind="solid" icon="s-retry" hint="r" onClick={() => void retry()}>
             Retry
           </Button>
+          {canEdit(letter) && (
+            <Button icon="edit" onClick={() => setEditing(true)}>
+              Retry with edit…
+            </Button>
+          )}
           <span class="push">
             <Button kind="danger" onClick={() => setDropping(true)}>
               Drop…
             </Button>
           </span>
         </footer>
+      )}
+      {isEditing && (
+        <RetryEdited
+          letter={letter}
+          onClose={() => setEditing(false)}
+          onDone={() => {
+            close()
+            onChanged()
+          }}
+        />
       )}
       {isDropping && (
         <Dialog title="Drop this dead letter?" onClose={() => setDropping(false)}>

@@ -52,8 +52,9 @@ function lookOf({ status, attemptCount }: Delivery): Look {
 function answerOf({ attempts, lastError, status }: Delivery): string {
   const last = attempts.at(-1)
   if (last?.status !== undefined) return `HTTP ${last.status}`
-  if (status === 'SUCCESS') return ''
-  return visible(last?.error ?? lastError)
+  const error = last?.error ?? lastError
+  if (error !== '') return visible(error)
+  return status === 'SUCCESS' ? '' : 'not sent yet'
 }
 
 function thenOf({ status, nextRetryAt, deliveredAt, createdAt }: Delivery): string {

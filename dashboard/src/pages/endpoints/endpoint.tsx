@@ -21,6 +21,7 @@ import { Deliveries } from './deliveries.tsx'
 import { nameOf } from './endpoints.tsx'
 import { DayBars } from './health-strip.tsx'
 import { ReplayToEndpoint } from './replay.tsx'
+import { SecretTimes } from './secret-times.tsx'
 
 const EVERY = 4_000
 
@@ -139,6 +140,15 @@ function Editor(props: { which: 'filter' | 'transform'; endpoint: Endpoint; onCh
 
 const bold = (text: string): Phrase => ({ text })
 
+const UNITS: Readonly<Record<string, string>> = { ms: 'millisecond', s: 'second', m: 'minute', h: 'hour', d: 'day' }
+
+/** `durationText` writes the duration of an option in words: 5d becomes 5 days. */
+function durationText(text: string): string {
+  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text) ?? []
+  const name = UNITS[unit]
+  return name === undefined ? text : plural(Number(amount), name)
+}
+
 function sentenceOf(endpoint: Endpoint, lastStatus: number | undefined, now: number): readonly Phrase[] {
   const { health, waiting = 0, nextTry, lastSuccessfulDeliveryAt: last } = endpoint
   const state = healthOf(endpoint)
@@ -155,10 +165,11 @@ function sentenceOf(endpoint: Endpoint, lastStatus: number | undefined, now: num
   if (state === 'down' || state === 'degraded' || state === 'disabled') {
     const why = visible(health?.why ?? '')
     const from = health?.failingSince === undefined ? '' : ` It has been failing ${since(health.failingSince, now)}`
-    const answer = from === '' || lastStatus === undefined ? '' : `, with HTTP ${lastStatus}`
-    const stop = from === '' ? '' : '.'
     const tone = state === 'degraded' ? 'ready' : 'fail'
-    return [{ text: why, tone }, from, { text: answer, tone }, stop, ...waits, ...next, end]
+    const answer: readonly Phrase[] =
+      from === '' || lastStatus === undefined ? [] : [', with ', { text: `HTTP ${lastStatus}`, tone }]
+    const stop = from === '' ? '' : '.'
+    return [{ text: why, tone }, from, ...answer, stop, ...waits, ...next, end]
   }
   if (last === undefined) return ['It takes what we send; nothing was delivered yet.', ...waits, ...next, end]
   const rate = health?.successRate
@@ -247,10 +258,11 @@ function Side({ endpoint, may }: { endpoint: Endpoint; may: boolean }): JSX.Elem
         }
       >
         <div class="pad">
+          {endpoint.secrets !== undefined && <SecretTimes of={endpoint.secrets} />}
           <Rows
             items={[
-              ['Created', dateOf(createdAt)],
-              ['Disabled after', disableAfter === null ? 'never' : `${disableAfter} of failures`],
+              ['Endpoint since', dateOf(createdAt)],
+              ['Disabled after', disableAfter === null ? 'never' : `${durationText(disableAfter)} of failures`],
               ['Id', <Mono>{endpoint.id}</Mono>],
             ]}
           />

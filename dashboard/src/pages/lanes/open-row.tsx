@@ -22,7 +22,7 @@ export function OpenRow({ lane, at, flow, acts }: OpenRowProps): JSX.Element {
       <p>
         <Phrases of={sentenceOf(lane, at, flow)} />
       </p>
-      <div class="btns">
+      <div class="btns" data-acts>
         {mayOperate.value && <LaneActButtons lane={lane} acts={acts} isSmall />}
         <a class="btn small-btn" href={`lanes/${lane.id}`}>
           Open <kbd aria-hidden="true">↵</kbd>

@@ -7,11 +7,12 @@ import { MarksView } from '../../components/marks.tsx'
 import { nowX, percentText, ticksOf, xOf, type Axis } from '../../lib/axis.ts'
 import { second } from '../../lib/clock.ts'
 import { clock, count, visible } from '../../lib/format.ts'
-import { marksOf, type SeenRun } from '../../lib/lane-marks.ts'
+import { marksOf, withNews, type SeenRun } from '../../lib/lane-marks.ts'
 import { labelsOf, nextOf, type Labels } from '../../lib/lane-words.ts'
 import { LANE_LOOKS, shownState } from '../../lib/states.ts'
 import type { Lane, Pulse, Status } from '../../lib/types.ts'
 import { copy } from '../../components/basics.tsx'
+import { focusActs } from '../../state/acts.ts'
 import { laneName } from '../../state/endpoint-names.ts'
 import { useGradual } from '../../state/gradual.ts'
 import { useKeys } from '../../state/keyboard.ts'
@@ -56,6 +57,10 @@ export function LaneRows(props: RowsProps): JSX.Element {
   useKeys({
     j: () => choose(open + 1),
     k: () => choose(open === -1 ? 0 : open - 1),
+    '.': () => {
+      choose(Math.max(0, open))
+      focusActs()
+    },
     Enter: () => chosen !== undefined && go(`lanes/${chosen.id}`),
     Escape: () => setQuery({ open: undefined }, { replace: true }),
     r: () => acts.runNow(),
@@ -200,11 +205,14 @@ interface RowMarksProps {
 }
 
 function RowMarks({ lane, seen, layer, axis, base }: RowMarksProps): JSX.Element {
+  const before = useRef(lane)
   // Most rows stay the same from one second to the next.
-  return useMemo(
-    () => <MarksView marks={marksOf(lane, seen)[layer]} axis={axis} base={base} height={ROW} />,
-    [lane, seen, axis, base],
-  )
+  return useMemo(() => {
+    const marks = marksOf(lane, seen)[layer]
+    const moving = layer === 'past' ? withNews(marks, before.current, lane) : marks
+    before.current = lane
+    return <MarksView marks={moving} axis={axis} base={base} height={ROW} />
+  }, [lane, seen, axis, base])
 }
 
 /** The time of the next gate glides with it. */

@@ -27,6 +27,8 @@ export function Overview(): JSX.Element {
   const limits = useResource<Page<Limit>>(isFresh ? undefined : 'v1/limits', { every: 3_000 })
   const reasons = useResource<DeadReasons>(isFresh ? undefined : 'v1/dead-letters/reasons', { every: 5_000 })
   const sources = useResource<Page<Source>>('v1/sources', { every: 10_000 })
+  // The pace of a replay is a limit of Sluice's own, which nobody has to act on.
+  const shownLimits = limits.data?.items.filter(({ name }) => !name.startsWith('sluice.')) ?? []
   const title = 'Overview'
   const remark = dayAndTime(second.value)
   if (state === undefined) {
@@ -49,7 +51,7 @@ export function Overview(): JSX.Element {
         status={state}
         stats={stats.data}
         endpoints={endpoints.data?.items ?? []}
-        limits={limits.data?.items ?? []}
+        limits={shownLimits}
         reasons={reasons.data}
         sources={sources.data?.items ?? []}
       />
@@ -59,7 +61,7 @@ export function Overview(): JSX.Element {
         bySource={bySource.data}
         byFlow={byFlow.data}
         endpoints={endpoints.data?.items ?? []}
-        limits={limits.data?.items ?? []}
+        limits={shownLimits}
         sources={sources.data?.items ?? []}
       />
       <Tiles status={state} stats={stats.data} endpoints={endpoints.data?.items ?? []} />

@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { Chart } from '../../components/chart.tsx'
 import { second } from '../../lib/clock.ts'
 import { count, duration, visible } from '../../lib/format.ts'
+import { lastMinute } from '../../lib/rates.ts'
 import { healthOf } from '../../lib/states.ts'
 import type { Endpoint, Stats, Status } from '../../lib/types.ts'
 
@@ -15,8 +16,9 @@ export function Tiles(props: {
   const points = stats?.series?.points ?? []
   const from = stats?.series?.from ?? second.value - 3_600_000
   const step = stats?.series?.step ?? 60_000
-  // The current minute is not over, so the figures are those of the last whole one.
-  const whole = points.at(-2)
+  const rate = lastMinute(points)
+  // The current minute is not over, so the lines end with the last whole one.
+  const shown = rate.isPartial ? points : points.slice(0, -1)
   const late = status.oldestDue === undefined ? 0 : Math.max(0, second.value - status.oldestDue)
   const worst = endpoints
     .filter((endpoint) => healthOf(endpoint) === 'down')
@@ -32,15 +34,16 @@ export function Tiles(props: {
           <span class="key-line run">out</span>
         </h3>
         <p class="fig">
-          {count(whole?.received ?? 0)} <small>in</small> {count(whole?.done ?? 0)} <small>out</small>
+          {count(rate.received)} <small>in</small> {count(rate.done)} <small>out{rate.isPartial && ' so far'}</small>
         </p>
         <Chart
           {...lines}
+          isWhole
           format={count}
-          label={`Events a minute over the last hour: ${count(whole?.received ?? 0)} received, ${count(whole?.done ?? 0)} done`}
+          label={`Events a minute over the last hour: ${count(rate.received)} received, ${count(rate.done)} done`}
           lines={[
-            { tone: 'wait', area: true, values: points.slice(0, -1).map(({ received }) => received) },
-            { tone: 'run', values: points.slice(0, -1).map(({ done }) => done) },
+            { tone: 'wait', area: true, values: shown.map(({ received }) => received) },
+            { tone: 'run', values: shown.map(({ done }) => done) },
           ]}
         />
       </div>
@@ -89,6 +92,7 @@ export function Tiles(props: {
         </p>
         <Chart
           {...lines}
+          isWhole
           format={count}
           label={`Waiting events over the last hour; now ${count(status.lanes.events)}`}
           lines={[{ tone: 'wait', area: true, values: points.map(({ waiting }) => waiting) }]}

@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { Icon, type IconName } from '../../components/icon.tsx'
 import { second } from '../../lib/clock.ts'
 import { count, plural } from '../../lib/format.ts'
+import { lastMinute } from '../../lib/rates.ts'
 import { healthOf, VERDICT_LOOKS, type Look } from '../../lib/states.ts'
 import type { DeadReasons, Endpoint, Limit, Source, Stats, StatsPoint, Status } from '../../lib/types.ts'
 import { lesserNeeds, urgentNeeds, type Need } from './needs.ts'
@@ -96,7 +97,7 @@ type CellTone = 'run' | 'ready' | 'fail' | 'none'
 
 function Stages({ status, stats, endpoints, now }: VerdictProps & { now: number }): JSX.Element {
   const points = stats?.series?.points ?? []
-  const perMinute = stats?.total.receivedPerMinute ?? 0
+  const { received, isPartial } = lastMinute(points)
   const down = endpoints.filter((endpoint) => healthOf(endpoint) === 'down').length
   const degraded = endpoints.filter((endpoint) => healthOf(endpoint) === 'degraded').length
   const late = status.lanes.byState.ready ?? 0
@@ -107,7 +108,7 @@ function Stages({ status, stats, endpoints, now }: VerdictProps & { now: number 
       <Stage
         name="Receiving"
         tone={status.refused > 0 ? 'ready' : 'run'}
-        text={`${count(perMinute)} a minute${status.refused > 0 ? `, ${count(status.refused)} refused` : ''}`}
+        text={`${count(received)} ${isPartial ? 'so far' : 'a minute'}${status.refused > 0 ? `, ${count(status.refused)} refused` : ''}`}
         cells={cellsOf(points, now, (cell) => (sum(cell, 'received') > 0 ? 'run' : 'none'))}
       />
       <Stage

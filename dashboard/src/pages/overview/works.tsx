@@ -6,6 +6,8 @@ import { count, countdown, duration, percent, plural, visible } from '../../lib/
 import { linkTo } from '../../lib/routes.ts'
 import { healthOf, isExhausted, limitLook, type Look } from '../../lib/states.ts'
 import type { Endpoint, FlowStatus, Limit, Pulse, Source, Stats, Status } from '../../lib/types.ts'
+import { lastMinute } from '../../lib/rates.ts'
+import { Links } from './links.tsx'
 import { Ribbons, type RibbonEnd } from './ribbons.tsx'
 
 interface WorksProps {
@@ -29,7 +31,9 @@ export function Works(props: WorksProps): JSX.Element {
   const outs = outsOf(endpoints, limits, now)
   const most = Math.max(1, ...flows.map((flow) => peakOf(pulse, flow.flow)))
   const height = Math.max(flows.length * ROW, Math.max(ways.length, outs.length) * 36, ROW)
-  const rates = flows.map((flow) => groupOf(byFlow, flow.flow)?.receivedPerMinute ?? 0)
+  const rates = flows.map((flow) => lastMinute(groupOf(byFlow, flow.flow)?.series).received)
+  const names = flows.map(({ flow }) => flow)
+  const deliveries = flows.filter(({ delivery }) => delivery === true).map(({ flow }) => flow)
   return (
     <section class="panel" aria-label="What flows">
       <div class="works-head">
@@ -86,10 +90,13 @@ export function Works(props: WorksProps): JSX.Element {
           ))}
           {flows.length === 0 && <p class="dim pad">No flow is declared.</p>}
         </div>
-        <Ribbons
+        <Links
           height={height}
-          left={flows.map((flow, index): RibbonEnd => ({ weight: rates[index] ?? 0, tone: flowTone(flow) }))}
-          right={outs.map((out): RibbonEnd => ({ weight: 1, tone: out.look.tone }))}
+          weights={rates}
+          ends={outs.map(({ flows: from = deliveries, look }) => ({
+            tone: look.tone,
+            from: from.map((flow) => names.indexOf(flow)).filter((index) => index !== -1),
+          }))}
         />
         <ul class="outs">
           {outs.map((out) => (
@@ -127,11 +134,6 @@ function busiest(flows: readonly FlowStatus[], byFlow: Stats | undefined): reado
   return flows.filter((flow) => chosen.has(flow))
 }
 
-function flowTone(flow: FlowStatus): Look['tone'] {
-  if ((flow.blocked ?? 0) > 0) return 'fail'
-  return (flow.limited ?? 0) > 0 ? 'limit' : 'run'
-}
-
 interface Way {
   readonly name: string
   readonly text: string
@@ -156,13 +158,15 @@ function waysOf(stats: Stats | undefined, sources: readonly Source[]): readonly 
     const known = ways.get(name)
     const text = known?.text ?? (name === '' || name === 'publish' ? 'publish()' : visible(name))
     const to = known?.to
-    ways.set(name, { name, text, to, perMinute: group.receivedPerMinute, refused: known?.refused ?? 0 })
+    ways.set(name, { name, text, to, perMinute: lastMinute(group.series).received, refused: known?.refused ?? 0 })
   }
   return [...ways.values()].toSorted((one, other) => other.perMinute - one.perMinute).slice(0, MOST_WAYS)
 }
 
 interface Out {
   readonly to: string
+  /** The flows that lead here; undefined: all deliveries. */
+  readonly flows?: readonly string[]
   readonly text: string
   readonly look: Look
   readonly detail: string
@@ -217,6 +221,7 @@ function limitOut(limit: Limit, now: number): Out {
   const shown = isFull && look.tone === 'run' ? ({ ...look, tone: 'limit', icon: 's-limit' } as const) : look
   return {
     to: `limits/${encodeURIComponent(limit.name)}`,
+    flows: limit.flows ?? [],
     text: visible(limit.name),
     look: shown,
     detail,

@@ -20,12 +20,13 @@ export function planOf(query: Readonly<Record<string, string>>): Plan {
 }
 
 /** The body that starts the replay. An id makes a repeated click start it once. */
-export function bodyOf({ filter, into, rate }: Plan, id: string): unknown {
+export function bodyOf({ filter, into, rate }: Plan, id: string, most?: number): unknown {
   const { from, to, ...rest } = filter
   return {
     id,
     rate,
     per: '1s',
+    ...(most !== undefined && { most }),
     filter: { ...rest, ...(from !== undefined && { from: timeOf(from) }), ...(to !== undefined && { to: timeOf(to) }) },
     ...(into.length > 0 && { into }),
   }

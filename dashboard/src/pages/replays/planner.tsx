@@ -16,6 +16,8 @@ import { sayFailed } from '../../state/toast.ts'
 import { bodyOf, commandOf, DEFAULT_RATE, planOf, type Plan } from './plan.ts'
 import { RangeChart } from './range-chart.tsx'
 
+/** How many of the oldest events a try runs. */
+const TRIED = 10
 const RATES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000] as const
 
 function change(values: Readonly<Record<string, string | undefined>>): void {
@@ -262,10 +264,10 @@ function Preview({ plan, planned, isStale }: { plan: Plan; planned: ReplayPlan; 
   )
   const total = planned.count
   const ms = (total / plan.rate) * 1_000
-  const start = async (): Promise<void> => {
+  const start = async (most?: number): Promise<void> => {
     setBusy(true)
     try {
-      const replay = await post<Replay>('replays', bodyOf(plan, id))
+      const replay = await post<Replay>('replays', bodyOf(plan, most === undefined ? id : `${id}-try`, most))
       go(`replays/${segment(replay.id)}`)
     } catch (error) {
       setBusy(false)
@@ -318,9 +320,16 @@ function Preview({ plan, planned, isStale }: { plan: Plan; planned: ReplayPlan; 
       </ul>
       <Code text={commandOf(plan)} label="the same as a command" />
       {mayOperate.value && (
-        <Button kind="solid" disabled={isBusy || total === 0} onClick={() => void start()}>
-          Replay {plural(total, 'event')}
-        </Button>
+        <div class="btns plan-acts">
+          <Button kind="solid" disabled={isBusy || total === 0} onClick={() => void start()}>
+            Replay {plural(total, 'event')}
+          </Button>
+          {total > TRIED && (
+            <Button disabled={isBusy} onClick={() => void start(TRIED)}>
+              Try {TRIED} first
+            </Button>
+          )}
+        </div>
       )}
     </div>
   )

@@ -12,8 +12,9 @@ import { post, segment } from '../../lib/api.ts'
 import { second } from '../../lib/clock.ts'
 import { bytes, clock, count, plural, since, visible, when } from '../../lib/format.ts'
 import { linkTo } from '../../lib/routes.ts'
+import { lastMinute, type Rate } from '../../lib/rates.ts'
 import type { Look } from '../../lib/states.ts'
-import type { Page, RefusedRequest, Sample, Source } from '../../lib/types.ts'
+import type { Page, RefusedRequest, Sample, Source, Stats, StatsPoint } from '../../lib/types.ts'
 import { useResource } from '../../state/resource.ts'
 import { place, withQuery } from '../../state/router.ts'
 import { mayOperate } from '../../state/session.ts'
@@ -31,6 +32,9 @@ const QUIET: Look = { tone: 'still', icon: 's-idle', word: 'Quiet' }
 export function Sources(): JSX.Element {
   const { id } = place.value
   const { data, error, refresh } = useResource<Page<Source>>('v1/sources', { every: EVERY })
+  const stats = useResource<Stats>('v1/stats?window=1h&step=1m&by=source', { every: 10_000 })
+  const pointsOf = (source: string): readonly StatsPoint[] | undefined =>
+    stats.data?.groups.find((group) => group.source === source)?.series
   const items = data?.items ?? []
   const chosen =
     id ?? items.toSorted((one, other) => (other.refusedHour ?? 0) - (one.refusedHour ?? 0))[0]?.name ?? NO_SOURCE
@@ -52,7 +56,12 @@ export function Sources(): JSX.Element {
           <Panel label="All sources">
             <ul class="cards">
               {items.map((source) => (
-                <Card key={source.name} source={source} isChosen={source.name === chosen} />
+                <Card
+                  key={source.name}
+                  source={source}
+                  points={pointsOf(source.name)}
+                  isChosen={source.name === chosen}
+                />
               ))}
               <li class={chosen === NO_SOURCE ? 'chosen' : ''}>
                 <a href={`sources/${NO_SOURCE}`} aria-current={chosen === NO_SOURCE ? 'true' : undefined}>
@@ -74,7 +83,8 @@ function lookOf({ refusedHour = 0, receivedHour = 0 }: Source): Look {
   return receivedHour > 0 ? WELL : QUIET
 }
 
-function Card({ source, isChosen }: { source: Source; isChosen: boolean }): JSX.Element {
+function Card(props: { source: Source; points: readonly StatsPoint[] | undefined; isChosen: boolean }): JSX.Element {
+  const { source, points, isChosen } = props
   const { name, scheme, verified = true, receivedHour = 0, refusedHour = 0 } = source
   return (
     <li class={isChosen ? 'chosen' : ''}>
@@ -91,10 +101,47 @@ function Card({ source, isChosen }: { source: Source; isChosen: boolean }): JSX.
         </span>
         <span class="row small dim">
           <span class="cut">{verified ? visible(scheme) : 'not verified'}</span>
-          <span class="push nowrap">{count(receivedHour)} this hour</span>
+          <span class="push nowrap">
+            {points === undefined ? `${count(receivedHour)} this hour` : rateText(lastMinute(points))}
+          </span>
         </span>
+        <RateBars points={points} />
       </a>
     </li>
+  )
+}
+
+function rateText({ received, isPartial }: Rate): string {
+  return `${count(received)} ${isPartial ? 'so far' : 'a minute'}`
+}
+
+const BARS = 30
+const TALLEST = 16
+
+/** One bar for two minutes of the last hour. */
+function RateBars({ points = [] }: { points: readonly StatsPoint[] | undefined }): JSX.Element {
+  const width = 100 / BARS
+  const pairs = Array.from({ length: BARS }, (_, index) => {
+    const end = points.length - (BARS - 1 - index) * 2
+    return points.slice(Math.max(0, end - 2), Math.max(0, end)).reduce((sum, { received }) => sum + received, 0)
+  })
+  const most = Math.max(1, ...pairs)
+  return (
+    <svg class="pic" width="100%" height={TALLEST} aria-hidden="true">
+      {pairs.map((value, index) => {
+        const height = value === 0 ? 1 : Math.max(2, (value / most) * TALLEST)
+        return (
+          <rect
+            key={index}
+            class={value === 0 ? 'u-none' : 'u-wait soon'}
+            x={`${index * width}%`}
+            width={`${width * 0.76}%`}
+            y={TALLEST - height}
+            height={height}
+          />
+        )
+      })}
+    </svg>
   )
 }
 
