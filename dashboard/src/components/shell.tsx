@@ -95,7 +95,12 @@ const GROUPS: readonly { readonly name: string; readonly targets: readonly Targe
 ]
 
 const TARGETS = [OVERVIEW, ...GROUPS.flatMap(({ targets }) => targets)]
-const STORES: Readonly<Record<string, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL', memory: 'Memory' }
+const STORES: Readonly<Record<string, string>> = {
+  sqlite: 'SQLite',
+  postgres: 'PostgreSQL',
+  redis: 'Redis',
+  memory: 'Memory',
+}
 
 function NavLink({ target }: { target: Target }): JSX.Element {
   const isHere = sectionOf(place.value.page) === target.page
