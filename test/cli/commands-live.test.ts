@@ -48,10 +48,11 @@ describe('sluice tail', () => {
     const stood = Promise.withResolvers<'some'>()
     const flood = async (response: ServerResponse): Promise<void> => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const closed = once(response, 'close')
       for (let n = 0; n < 10_000; n++) {
         if (response.write(event)) continue
         const stands = setTimeout(stood.resolve, 2_000, 'some' as const)
-        await Promise.race([once(response, 'drain'), once(response, 'close')])
+        await Promise.race([once(response, 'drain'), closed])
         clearTimeout(stands)
       }
       sent.resolve('all')
