@@ -33,7 +33,10 @@ const CATALOGUE = {
     fix: 'Choose another port (PORT, --port or the option port) or host, or stop the process that uses it.',
   },
   STORE_UNKNOWN: { status: 500, fix: 'Use memory:, sqlite:<file>, postgres://… or redis://….' },
-  STORE_IN_USE: { status: 503, fix: 'Stop the other process that works on this file, or open it with readOnly: true.' },
+  STORE_IN_USE: {
+    status: 503,
+    fix: 'Stop the other process, or share one app within a process. To only read the file, use openStore with readOnly: true.',
+  },
   STORE_NOT_A_DATABASE: { status: 500, fix: 'Use the path of another file, or move this file away.' },
   STORE_SCHEMA_NEWER: { status: 500, fix: 'Run a release of sluice at least as new as the one that wrote the store.' },
   STORE_MISSING: { status: 500, fix: 'Check the path. The process that works on the file creates it.' },

@@ -32,7 +32,7 @@ export async function runDev({ args, main, folder, env: given, print: say, signa
   const begin = (): void => {
     child = spawn(process.execPath, [main, 'start', ...args], { stdio: 'inherit', cwd: folder, env })
     child.once('exit', (code) => {
-      if (code !== 0 && code !== null) say('sluice dev: waiting for a change')
+      if (code !== 0 && code !== null && !signal.aborted) say('sluice dev: waiting for a change')
     })
   }
   const restartSoon = (name: string): void => {

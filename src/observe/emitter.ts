@@ -1,5 +1,6 @@
 // `Emitter` passes what happens to listeners as it happens. A failing listener does not affect the others.
 import type { Millis } from '../clock.ts'
+import { assertEventName } from './event-names.ts'
 
 interface EventPayload {
   readonly event: string
@@ -109,6 +110,7 @@ export class Emitter {
 
   /** `on` returns a function that removes the listener. */
   on<N extends EventName>(name: N, listener: Listener<N>): () => void {
+    assertEventName(name)
     let listeners = this.#listeners.get(name)
     if (listeners === undefined) this.#listeners.set(name, (listeners = new Set()))
     listeners.add(listener)

@@ -88,7 +88,10 @@ function parseCron(name: string, when: string, timeZone: string): Cron {
     return cron
   } catch (error) {
     const reason = messageOf(error)
-    throw invalid(name, `must be a duration or a cron expression; got ${JSON.stringify(when)}: ${reason}.`)
+      .replace(/^\w+: /, '')
+      .replace(/\.+$/, '')
+    const rule = "must have a duration like '5m' or a cron expression like '0 8 * * *'"
+    throw invalid(name, `${rule}; got ${JSON.stringify(when)}: ${reason}.`)
   }
 }
 

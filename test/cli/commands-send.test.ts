@@ -79,7 +79,11 @@ describe('sluice send', () => {
         name,
         `--secret=${name === 'standard' ? WHSEC_OTHER : 'wrong'}`,
       )
-      expect([name, code, stdout]).toEqual([name, 4, expect.stringMatching(/^40[13].*(SIGNATURE|CREDENTIALS)_WRONG/)])
+      expect([name, code, stdout]).toEqual([
+        name,
+        4,
+        expect.stringMatching(/^40[13] (SIGNATURE|CREDENTIALS)_WRONG: .* sluice sources refused shows the fix\.$/m),
+      ])
     }
   }, 60_000)
 

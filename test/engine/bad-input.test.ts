@@ -220,6 +220,12 @@ describe('bad input: apps, limits and schedules', () => {
     expect(error.message).toContain('sweep')
   })
 
+  test('every: the message has the reason, with one full stop', () => {
+    expect(refusal(() => app().every('sweep', '5 minutes', () => {})).message).toMatch(
+      /^CONFIG_INVALID: every\("sweep"\) must have a duration like '5m' or a cron expression like '0 8 \* \* \*'; got "5 minutes": [^:]+[^.]\. Correct/,
+    )
+  })
+
   test.each<[string, string, string, unknown]>([
     ['timezone', 'timeZone', '0 3 * * *', { timezone: 'Europe/Berlin' }],
     ['timezone', 'timeZone', '5m', { timezone: 'Europe/Berlin' }],
@@ -258,7 +264,7 @@ describe.each(STORES)('bad input: events on %s', (store) => {
   test.each<[string, unknown]>([
     ['event', null],
     ['event', 'ping'],
-    ['type', {}],
+    ['type must be set', {}],
     ['type', { type: '' }],
     ['type', { type: 5 }],
     ['type', { type: 'x'.repeat(2_000) }],

@@ -37,6 +37,14 @@ function alertsOf(emitter: Emitter): EventMap['alert.raised'][] {
   return heard
 }
 
+test('a listener of a name that is not emitted is rejected, with the name that was meant', async () => {
+  const emitter = new Emitter()
+  const wrong = 'run.donne' as 'run.done'
+  const message = 'the name of an event must be one that the app emits; got "run.donne". Did you mean run.done?'
+  expect(() => emitter.on(wrong, () => {})).toThrow(message)
+  await expect(emitter.once(wrong)).rejects.toThrow(message)
+})
+
 describe.each(FAULTS)('a listener that %s', (_name, fault) => {
   test('affects nothing else, and is reported once', async () => {
     const emitter = new Emitter()

@@ -120,7 +120,7 @@ function printResponse(
   notes: readonly string[],
 ): void {
   if (out.asJson) return out.printJson({ status, body, events, notes })
-  const result = events.length === 0 ? escapeText(body) : describeEvents(events)
+  const result = events.length === 0 ? escapeText(readProblem(body) ?? body) : describeEvents(events)
   out.print(`${out.paint(status < 300 ? 'green' : 'red', String(status))} ${result}`.trimEnd())
   for (const note of notes) out.print(escapeText(note))
 }
@@ -129,6 +129,17 @@ function describeEvents(events: readonly ReceivedEvent[]): string {
   const shown = events.slice(0, MAX_NOTED).map(({ id, kind, of }) => `${kind} ${of === undefined ? id : `of ${of}`}`)
   const more = events.length - shown.length
   return escapeText([...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', '))
+}
+
+/** Returns undefined if the body is no problem of Sluice. The response has no fix, because strangers get it too. */
+function readProblem(body: string): string | undefined {
+  try {
+    const { code, detail } = JSON.parse(body) as { readonly code?: unknown; readonly detail?: unknown }
+    if (typeof code !== 'string' || typeof detail !== 'string') return undefined
+    return `${code}: ${detail} sluice sources refused shows the fix.`
+  } catch {
+    return undefined
+  }
 }
 
 interface Summary {

@@ -130,7 +130,7 @@ function lockFile(file: string): DatabaseSync {
     db.close()
     const found = toSluiceError(error, file)
     if (found.code !== 'STORE_IN_USE') throw found
-    throw new SluiceError('STORE_IN_USE', `Another process works on ${file}.`, error)
+    throw new SluiceError('STORE_IN_USE', `Another process, or another app in this process, works on ${file}.`, error)
   }
 }
 
