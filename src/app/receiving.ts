@@ -14,7 +14,6 @@ import { proveApiKey } from '../admin/keys.ts'
 import type { Sources } from '../admin/sources.ts'
 import { createDeclaredSource, type DeclaredSource, type SourceOptions } from '../receive/source-options.ts'
 import { DELAYED } from '../publish/delayed.ts'
-import { Intake } from '../publish/intake.ts'
 import type { Publisher } from '../publish/publisher.ts'
 import { Receiver } from '../receive/receiver.ts'
 import { RefusedDocs } from '../receive/refused-docs.ts'
@@ -74,11 +73,8 @@ export class Receiving {
     this.#secrets = new SourceSecrets({ store, keyring, clock })
     const isEncrypted = (source: string): boolean => this.encrypts(source)
     this.#refusedDocs = new RefusedDocs({ store, clock, refusedRequests: this.#refused, keyring, isEncrypted })
-    const intake = new Intake({
-      store: (events) => publisher.store(events),
-      maxEvents: DEFAULTS.maxIntakeEvents,
-      maxBytes: DEFAULTS.maxIntakeBytes,
-    })
+    const { maxIntakeEvents: maxEvents, maxIntakeBytes: maxBytes } = DEFAULTS
+    const intake = publisher.createIntake({ maxEvents, maxBytes })
     this.#receiver = new Receiver({
       clock,
       now,

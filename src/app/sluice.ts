@@ -44,7 +44,7 @@ import { createFlow } from '../flow/options.ts'
 import type { EventSelector } from '../flow/selection.ts'
 import { parseEncryptionKeys, Keyring } from '../crypto/keyring.ts'
 import type { ProductionSetup } from './production-checks.ts'
-import { getOutboxSchema, getStoreKind, computeStoreId } from '../store/open.ts'
+import { getStoreKind, computeStoreId } from '../store/open.ts'
 import type { TestControls, TestHooks } from './test-hooks.ts'
 import { Runtime } from './runtime.ts'
 
@@ -98,7 +98,7 @@ export class Sluice {
       emit: this.#events.emit,
       meterStore: (opened) => this.#metrics.meterStore(opened),
     })
-    const { store, registry, diskUsed } = this.#storeHandle
+    const { store, registry, diskUsed, overlaps } = this.#storeHandle
     const common = { store, clock: this.#clock, now: () => this.#now(), emit: this.#events.emit }
     const meter = new LimitMeter(this.#clock)
     this.#recorder = new StatsRecorder({ ...common, events: this.#events })
@@ -113,7 +113,7 @@ export class Sluice {
     const fetch: typeof globalThis.fetch = (...args) => (this.#test?.outgoing ?? globalThis).fetch(...args)
     this.#limitDependencies = { ...common, fetch, meter }
     this.#routingTime = new RoutingTime(this.#clock, common.emit)
-    const publisher = (this.#publisher = new Publisher({ ...common, ...this.#routeTable, dedupeFor }))
+    const publisher = (this.#publisher = new Publisher({ ...common, ...this.#routeTable, dedupeFor, overlaps }))
     this.#receiving = new Receiving({
       ...common,
       publisher,
@@ -371,7 +371,7 @@ export class Sluice {
 
   get #publishing(): PublishDependencies {
     const [{ routes }, { toEndpoint }, { dedupeFor }] = [this.#routeTable, this.#deliveries, this.#settings]
-    const outbox = getOutboxSchema(this.#storeHandle.address)
+    const { outbox } = this.#storeHandle
     return { publisher: this.#publisher, routes, now: () => this.#now(), toEndpoint, dedupeFor, outbox }
   }
 

@@ -9,7 +9,7 @@ import { StoreClock } from '../dispatch/store-clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { encryptedStore, type EncryptedSources } from '../crypto/encrypted-store.ts'
 import type { Store } from '../store/contract/index.ts'
-import { openStore } from '../store/open.ts'
+import { getOutboxSchema, openStore } from '../store/open.ts'
 
 export interface StoreHandleDependencies {
   readonly clock: Clock
@@ -45,6 +45,11 @@ export class StoreHandle {
     })
   }
 
+  /** The schema whose `publish` function a user's transaction can call; undefined if the store has none. */
+  get outbox(): string | undefined {
+    return getOutboxSchema(this.address)
+  }
+
   get isOpen(): boolean {
     return this.#opened !== undefined
   }
@@ -53,6 +58,9 @@ export class StoreHandle {
   get loadedRegistry(): FlowRegistry | undefined {
     return this.#registry
   }
+
+  /** Returns whether an append takes the store long enough to overlap with this process. It does on PostgreSQL only. */
+  readonly overlaps = (): boolean => this.outbox !== undefined
 
   readonly store = async (): Promise<Store> => (await this.#open()).store
 

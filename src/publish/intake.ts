@@ -11,6 +11,8 @@ export interface IntakeDependencies {
   /** The bound on events that wait for the store or are being stored. */
   readonly maxEvents: number
   readonly maxBytes: number
+  /** Whether the store works long enough on a call that this process can prepare the next one meanwhile. */
+  readonly overlaps?: () => boolean
   /** The most events of one request that are stored at a time: more would delay other requests. The default is
       10,000. */
   readonly maxSlice?: number
@@ -32,6 +34,8 @@ const BYTES_AT_ONCE = 16 * 2 ** 20
 const SLICE = 10_000
 /** Two, so that one commit fills while another is written. */
 const MAX_CALLS = 2
+/** For fewer events than this, a further commit costs the server more than it gains by starting early. */
+const MIN_EVENTS_TO_HALVE = 100
 /** Faults that one arrival may cause for the others of its call. */
 const SINGLE_EVENT_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'STORE_FAILED',
@@ -171,12 +175,19 @@ export class Intake {
     return (this.#drained ??= Promise.withResolvers<void>()).promise
   }
 
+  /**
+   * `#takeBatch` takes what fits into one call. If the store has nothing to do, it may get only half of the events, and works on them
+   * while this process prepares the other half. Otherwise callers that wait for each other make the two take turns.
+   */
   #takeBatch(): readonly Arrival[] {
+    const waiting = this.#waiting.reduce((sum, arrival) => sum + arrival.events.length, 0)
+    const isHalved = waiting >= MIN_EVENTS_TO_HALVE && this.#underWay === 0 && this.#deps.overlaps?.() === true
+    const most = isHalved ? waiting / 2 : EVENTS_AT_ONCE
     let [events, bytes] = [0, 0]
     const end = this.#waiting.findIndex((arrival) => {
       events += arrival.events.length
       bytes += arrival.bytes
-      return events > EVENTS_AT_ONCE || bytes > BYTES_AT_ONCE
+      return events > most || bytes > BYTES_AT_ONCE
     })
     return this.#waiting.splice(0, end === -1 ? this.#waiting.length : Math.max(1, end))
   }

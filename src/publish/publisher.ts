@@ -6,7 +6,7 @@ import { NO_SKIPS, formatSkip, NO_FLOW_MATCHES, type RoutingResult, type Skip } 
 import type { AnyListener } from '../observe/emitter.ts'
 import type { AppendResult, UnstoredPublish, EventToStore, Placement, Store } from '../store/contract/index.ts'
 import { targetFlowsOf, wrapDelayed, wrappedEventId } from './delayed.ts'
-import { Intake } from './intake.ts'
+import { Intake, type IntakeDependencies } from './intake.ts'
 import { createEvent, type RoutableEvent } from '../model/new-event.ts'
 import { assertSourceNotReserved, isReservedSource, route, type Routes, type RouteTable } from './route.ts'
 
@@ -15,6 +15,8 @@ export interface PublisherDependencies extends RouteTable {
   readonly now: () => Millis
   readonly dedupeFor: Millis
   readonly emit: AnyListener
+  /** Whether an append takes the store long enough to overlap with this process. */
+  readonly overlaps: () => boolean
 }
 
 /** `RunEvent` is an event that a handler published, with its target flows and its time. */
@@ -49,10 +51,16 @@ const STORED: AppendResult = { kind: 'stored' }
 export class Publisher {
   readonly #deps: PublisherDependencies
   /** Events published at the same time share a commit. The buffer is unbounded because callers wait for the result. */
-  readonly #intake = new Intake({ store: (events) => this.store(events), ...UNBOUNDED })
+  readonly #intake: Intake
 
   constructor(parts: PublisherDependencies) {
     this.#deps = parts
+    this.#intake = this.createIntake(UNBOUNDED)
+  }
+
+  /** `createIntake` returns a buffer before the store with bounds of its own. */
+  createIntake(bounds: Omit<IntakeDependencies, 'store' | 'overlaps'>): Intake {
+    return new Intake({ store: (events) => this.store(events), overlaps: this.#deps.overlaps, ...bounds })
   }
 
   /** `to` restricts the flows. */

@@ -47,6 +47,25 @@ async function turns(): Promise<void> {
 const many = (name: string, n: number): RoutableEvent[] => Array.from({ length: n }, (_, at) => event(`${name}${at}`))
 
 describe('the intake', () => {
+  it('sends half of many events first if the store has nothing to do and overlaps with the process, and all of few', async () => {
+    const slow = new Slow({ maxEvents: 10_000, maxBytes: 1e9, overlaps: () => true })
+    const [few, lots] = [() => slow.intake.take(many('few', 30)), () => slow.intake.take(many('lots', 50))]
+    const sizes = (): readonly number[] => slow.ids.map(({ length }) => length)
+    void [few(), few(), few()]
+    await turns()
+    expect(sizes()).toEqual([90])
+    slow.calls[0]?.end()
+    await turns()
+    void [lots(), lots(), lots(), lots()]
+    await turns()
+    expect(sizes()).toEqual([90, 100, 100])
+    // The store is busy with the second half, so everything that waits goes together.
+    void [lots(), lots(), lots()]
+    slow.calls[1]?.end()
+    await turns()
+    expect(sizes()).toEqual([90, 100, 100, 150])
+  })
+
   it('stores events that arrive together in one call, and returns each its own result', async () => {
     const slow = new Slow()
     const { intake } = slow

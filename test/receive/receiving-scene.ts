@@ -26,6 +26,7 @@ export function receivingOn(store: Store, { clock, key = [] }: Process): Receivi
     routesEpoch: () => 1,
     refreshRoutes: async () => {},
     now,
+    overlaps: () => false,
     dedupeFor: 1_000,
     emit,
   })
