@@ -86,14 +86,19 @@ export async function deliver(deps: DeliveryDependencies, batch: DeliveryBatch):
   const resumed = batch.events.slice(batch.events.findIndex(({ id }) => id === batch.sent) + 1)
   let rest = resumed
   while (rest.length > 0) {
-    const { result, tried } = await deliverNext(deps, { ...batch, events: rest }).catch((error: unknown) => {
+    let next: NextDelivery
+    try {
+      next = await deliverNext(deps, { ...batch, events: rest })
+    } catch (error) {
       // What was delivered must not be sent again, so only the first POST may fail the attempt.
       if (rest === resumed) throw error
-      return { result: toInterruption(error), tried: 0 }
-    })
+      next = untried(toInterruption(error))
+    }
+    const { result, tried } = next
     if (result.kind !== 'delivered') return { result, rest, tried }
     rest = rest.slice(tried)
-    if (rest.length > 0 && deps.clock.monotonic() - began > MAX_TURN) return { result: NEXT_TURN, rest, tried: 0 }
+    if (rest.length === 0) break
+    if (deps.clock.monotonic() - began > MAX_TURN) return { result: NEXT_TURN, rest, tried: 0 }
     batch.extend()
   }
   return { result: { kind: 'delivered' }, rest, tried: 0 }
@@ -133,6 +138,9 @@ async function deliverNext(deps: DeliveryDependencies, batch: DeliveryBatch): Pr
   // Sluice's own failure says nothing about the endpoint.
   if (outcome.kind === 'ours') return { result: outcome, tried }
   noteAttempt(deps, sent, { outcome, posted })
+  // The breaker of a healthy endpoint stays as it is, so most POSTs need not report.
+  const isHealthy = deps.breakers.isHealthy(batch.endpoint)
+  if (isHealthy && (outcome.kind === 'delivered' || outcome.kind === 'partly')) return { result: outcome, tried }
   try {
     await reportOutcome(deps, sent, outcome, target.endpoint)
   } catch (error) {

@@ -37,9 +37,11 @@ export class EndpointDocs {
   }
 
   /** `readCached` returns an endpoint that is no older than the newest known epoch of the routes. */
-  async readCached(id: string): Promise<EndpointDoc | undefined> {
-    const cached = this.#cache.get(id)
-    if (cached !== undefined) return cached
+  readCached(id: string): EndpointDoc | Promise<EndpointDoc | undefined> {
+    return this.#cache.get(id) ?? this.#readAndCache(id)
+  }
+
+  async #readAndCache(id: string): Promise<EndpointDoc | undefined> {
     const { value: kept, routes } = await this.read(id)
     if (kept?.active === true && kept.proof !== 'pending') this.#cache.set(id, kept, routes)
     return kept

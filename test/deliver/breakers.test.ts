@@ -26,7 +26,7 @@ test('a probe does not enable an endpoint that was disabled meanwhile', async ()
 
 test('only one of two concurrent probes is admitted', async () => {
   const { one, other, before } = await twoOf()
-  before(() => other.admit('ep', 'other', 3_000))
+  before(async () => other.admit('ep', 'other', 3_000))
   expect(await one.admit('ep', 'run', 3_000)).toMatchObject({ kind: 'wait' })
   expect(await one.get('ep')).toMatchObject({ kind: 'half-open', probe: 'other' })
 })

@@ -62,7 +62,7 @@ export class BreakerStore {
   }
 
   /** `admit` decides whether this run may post now. A probe is admitted only if the breaker has not changed meanwhile. */
-  async admit(id: string, run: string, now: Millis): Promise<Admission> {
+  admit(id: string, run: string, now: Millis): Admission | Promise<Admission> {
     const well = this.#healthy.get(id)
     if (well !== undefined) return admit(well, run, now)
     return this.#change(id, (before) => {
@@ -71,9 +71,13 @@ export class BreakerStore {
     })
   }
 
+  /** `isHealthy` returns whether a successful POST changes nothing, as this process knows without a read. */
+  isHealthy(id: string): boolean {
+    return this.#healthy.get(id) !== undefined
+  }
+
   /** `recordPost` returns the transition that deserves an event, if any. */
-  async recordPost(id: string, end: BreakerInput): Promise<BreakerTransition['event']> {
-    if (end.kind === 'ok' && this.#healthy.get(id) !== undefined) return undefined
+  recordPost(id: string, end: BreakerInput): Promise<BreakerTransition['event']> {
     return this.#change(id, (before) => {
       const { breaker, event } = transitionAfterPost(before, end)
       return { next: breaker, result: event }

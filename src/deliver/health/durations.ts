@@ -9,15 +9,40 @@ export type Durations = readonly (readonly [step: number, count: number])[]
 
 export const NO_DURATIONS: Durations = []
 
+/** `DurationCounter` counts many durations at little cost each. */
+export class DurationCounter {
+  readonly #counts = new Map<number, number>()
+
+  add(ms: Millis): void {
+    this.#addTo(ms < 1 ? 0 : 1 + Math.floor(STEPS_PER_DOUBLING * Math.log2(ms)), 1)
+  }
+
+  addAll(durations: Durations): void {
+    for (const [step, count] of durations) this.#addTo(step, count)
+  }
+
+  #addTo(step: number, count: number): void {
+    this.#counts.set(step, (this.#counts.get(step) ?? 0) + count)
+  }
+
+  toDurations(): Durations {
+    return [...this.#counts].toSorted(([a], [b]) => a - b)
+  }
+}
+
 export function toDurations(ms: Millis): Durations {
-  return [[ms < 1 ? 0 : 1 + Math.floor(STEPS_PER_DOUBLING * Math.log2(ms)), 1]]
+  const counter = new DurationCounter()
+  counter.add(ms)
+  return counter.toDurations()
 }
 
 export function addDurations(one: Durations, other: Durations): Durations {
   if (one.length === 0) return other
-  const counts = new Map(one)
-  for (const [step, count] of other) counts.set(step, (counts.get(step) ?? 0) + count)
-  return [...counts].toSorted(([a], [b]) => a - b)
+  if (other.length === 0) return one
+  const counter = new DurationCounter()
+  counter.addAll(one)
+  counter.addAll(other)
+  return counter.toDurations()
 }
 
 export interface Percentiles {

@@ -38,9 +38,9 @@ export class HistoryStore {
   }
 
   note(id: string, note: PostNote): void {
-    const notes = this.#notes.get(id) ?? []
+    let notes = this.#notes.get(id)
+    if (notes === undefined) this.#notes.set(id, (notes = []))
     notes.push(note)
-    this.#notes.set(id, notes)
     if (notes.length >= MAX_NOTES) this.#foldNotes(id, notes)
     this.#cancel ??= this.#deps.clock.after(WRITE_DELAY, () => void this.flush())
   }
@@ -142,7 +142,7 @@ export class HistoryStore {
 
   #foldNotes(id: string, notes: readonly PostNote[]): void {
     this.#notes.delete(id)
-    this.#mergeUnwritten(id, addNotes(NO_HISTORY, notes))
+    this.#unwritten.set(id, addNotes(this.#unwritten.get(id) ?? NO_HISTORY, notes))
   }
 
   #mergeUnwritten(id: string, history: PostHistory): void {

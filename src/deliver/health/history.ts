@@ -2,7 +2,7 @@
 // It has a bounded size, and notes can be added in any order. Pure.
 import type { Millis } from '../../clock.ts'
 import { PURGED_TEXT } from '../../model/steer.ts'
-import { addDurations, NO_DURATIONS, toDurations, type Durations } from './durations.ts'
+import { addDurations, DurationCounter, NO_DURATIONS, type Durations } from './durations.ts'
 
 /** `PostNote` records one POST, or one failure of Sluice that prevented it. */
 export interface PostNote {
@@ -83,23 +83,57 @@ export function cleanText(text: string): string {
 
 /** `addNotes` takes the notes in the order in which they were made. It keeps the details of the last attempts only. */
 export function addNotes(history: PostHistory, notes: readonly PostNote[]): PostHistory {
-  const steps = new Map<number, StepStats>()
+  const counters = new Map<number, StepCounter>()
   let lastSuccess = 0
-  for (const { at, ms, error, latency, isLast, ...more } of notes) {
-    if (more.isOurs === true) continue
-    const isGood = error === ''
-    const step = Math.floor(at / STEP)
-    const [delivered, failed, dead] = [isGood ? 1 : 0, isGood ? 0 : 1, isLast && !isGood ? 1 : 0]
-    const spent = isGood ? Math.max(0, latency) : 0
-    const latencies = isGood ? toDurations(spent) : NO_DURATIONS
-    const one = { step, delivered, failed, dead, ms, latency: spent, responses: toDurations(ms), latencies }
-    steps.set(step, addSteps(one, steps.get(step)))
-    if (isGood) lastSuccess = Math.max(lastSuccess, at)
+  for (const note of notes) {
+    if (note.isOurs === true) continue
+    const step = Math.floor(note.at / STEP)
+    let counter = counters.get(step)
+    if (counter === undefined) counters.set(step, (counter = new StepCounter()))
+    counter.add(note)
+    if (note.error === '') lastSuccess = Math.max(lastSuccess, note.at)
   }
+  const steps = Array.from(counters, ([step, counter]) => counter.toStats(step))
   const attempts = notes.slice(-MAX_ATTEMPTS).map(({ latency: _latency, isLast: _last, ...attempt }) => {
     return { ...attempt, answer: cleanText(attempt.answer), error: cleanText(attempt.error) }
   })
-  return mergeHistories(history, { lastSuccess, steps: [...steps.values()], attempts })
+  return mergeHistories(history, { lastSuccess, steps, attempts })
+}
+
+class StepCounter {
+  #delivered = 0
+  #failed = 0
+  #dead = 0
+  #ms: Millis = 0
+  #latency: Millis = 0
+  readonly #responses = new DurationCounter()
+  readonly #latencies = new DurationCounter()
+
+  add({ ms, error, latency, isLast }: PostNote): void {
+    this.#ms += ms
+    this.#responses.add(ms)
+    if (error === '') {
+      this.#delivered++
+      this.#latency += Math.max(0, latency)
+      this.#latencies.add(Math.max(0, latency))
+    } else {
+      this.#failed++
+      if (isLast) this.#dead++
+    }
+  }
+
+  toStats(step: number): StepStats {
+    return {
+      step,
+      delivered: this.#delivered,
+      failed: this.#failed,
+      dead: this.#dead,
+      ms: this.#ms,
+      latency: this.#latency,
+      responses: this.#responses.toDurations(),
+      latencies: this.#latencies.toDurations(),
+    }
+  }
 }
 
 export function mergeHistories(one: PostHistory, other: PostHistory): PostHistory {

@@ -143,10 +143,15 @@ export class Transforms {
   }
 
   /** `apply` transforms one message of a delivery. */
-  async apply(message: MessageToTransform): Promise<TransformedMessage> {
+  apply(message: MessageToTransform): TransformedMessage | Promise<TransformedMessage> {
     const { endpoint, events } = message
     if (endpoint.transform === null) return { kind: 'events', events }
-    const code = await this.#deps.versions.readCode(endpoint.id, endpoint.transform)
+    return this.#apply(message, endpoint.transform)
+  }
+
+  async #apply(message: MessageToTransform, version: number): Promise<TransformedMessage> {
+    const { endpoint, events } = message
+    const code = await this.#deps.versions.readCode(endpoint.id, version)
     const { output, failure } = await this.#run(message, code)
     if (failure !== undefined) throw toError(failure)
     return parseOutput(output, events)
