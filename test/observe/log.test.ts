@@ -127,6 +127,13 @@ describe('entries', () => {
     expect(t.entries()).toHaveLength(n)
   })
 
+  it('a measured time has at most three decimals', () => {
+    const t = scene()
+    const run = { flow: 'f', key: 'k', run: 'r', tenant: '', attempt: 1, events: 1 }
+    t.emitter.emit('run.cancelled', { ...run, ms: 5.069140000000516 })
+    expect(t.entries()).toMatchObject([{ msg: 'run.cancelled', ms: 5.069 }])
+  })
+
   it('a stream that fails affects nothing else', () => {
     const emitter = new Emitter()
     createEventLog(emitter, { destination: { write: () => expect.fail('it is full') } as never }, new VirtualClock())

@@ -79,7 +79,8 @@ export function createEventLog(
   const write = (name: EventName, what: LogFields): void => {
     const level = EVENT_LOG_LEVELS[name]
     if (!logger.isLevelEnabled(level)) return
-    const fields = clean(what)
+    const { ms } = what
+    const fields = clean(typeof ms === 'number' ? { ...what, ms: roundForReading(ms) } : what)
     logger[level](own === undefined ? fields : { ...fields, at: clock.now() }, name)
   }
   refusals.onOmitted(({ name, fields, repeated }) => write(name, { ...fields, repeated }))
@@ -88,6 +89,11 @@ export function createEventLog(
       write(name, what as unknown as LogFields)
   })
   return logger
+}
+
+/** Measured times have up to 16 digits, which are hard to read. */
+function roundForReading(value: number): number {
+  return Math.round(value * 1_000) / 1_000
 }
 
 function isLogger(destination: LogOptions['destination']): destination is Logger {
@@ -137,11 +143,6 @@ const LEVEL_LABELS: Readonly<Record<string, string>> = {
 /** Names and texts that match cannot contain quotes, control characters or line ends, so they need no quoting. */
 const HARMLESS_NAME = /^[\w.-]+$/
 const HARMLESS_TEXT = /^[\w .,:;()'/-]+$/
-
-/** Measured times have up to 16 digits, which are hard to read. */
-function roundForReading(value: number): number {
-  return Math.round(value * 1_000) / 1_000
-}
 
 /** Most apps have no tenants, and most runs count nothing. */
 function isWorthReading([name, value]: readonly [string, unknown]): boolean {
