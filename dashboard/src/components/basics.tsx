@@ -168,12 +168,15 @@ export function Field(props: {
   const { label, value, placeholder, icon, wide = false, autofocus = false, onChange } = props
   const [draft, setDraft] = useState(value)
   const reported = useReport(draft, value, onChange)
-  useEffect(() => {
-    // The value that comes back may be older than what has been typed meanwhile.
-    if (value === reported.current) return
-    reported.current = value
-    setDraft(value)
-  }, [value])
+  const known = useRef(value)
+  // In the rendering itself: an effect may run when the next letters have been reported, and would take them back.
+  if (known.current !== value) {
+    known.current = value
+    if (value !== reported.current) {
+      reported.current = value
+      setDraft(value)
+    }
+  }
   return (
     <span class={`field${wide ? ' wide' : ''}${draft === '' ? ' none' : ''}`}>
       {icon !== undefined && <Icon name={icon} size={14} />}

@@ -58,7 +58,11 @@ export async function measure(page: Page, { name, act, shows }: Step): Promise<n
 
 /** The page forbids `eval`, which Playwright's own function of this kind uses. */
 async function until(page: Page, condition: string): Promise<void> {
-  while (!(await page.evaluate<boolean>(condition))) await page.waitForTimeout(20)
+  const end = performance.now() + LONGEST_STEP
+  while (!(await page.evaluate<boolean>(condition))) {
+    if (performance.now() > end) throw new Error(`The page did not become as expected: ${condition}`)
+    await page.waitForTimeout(20)
+  }
 }
 
 const title = (text: string): string => `document.querySelector('h1')?.textContent === '${text}'`
