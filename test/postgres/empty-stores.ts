@@ -3,7 +3,9 @@
 import type pg from 'pg'
 import type { Clock } from '../../src/clock.ts'
 import type { Store } from '../../src/store/contract/index.ts'
+import type { DirectPlan } from '../../src/store/postgres/plain-calls.ts'
 import { connectStore, createStore, type StoreConnections } from '../../src/store/postgres/store.ts'
+import { planOf, type DirectCallsMode } from './direct-calls.ts'
 
 /** Most tables are empty anyway, so deleting is cheaper than truncating. */
 const EMPTY = `
@@ -23,6 +25,8 @@ interface Used {
   taken: number
 }
 
+export type Prepare = (pool: pg.Pool) => Promise<unknown>
+
 export class EmptyStores {
   readonly #url: string
   readonly #label: string
@@ -30,9 +34,16 @@ export class EmptyStores {
   readonly #opened = new Map<Store, { readonly of: Used; readonly over: StoreConnections; readonly clock: Clock }>()
   #made = 0
 
-  constructor(url: string, label: string) {
+  readonly #planDirect: (() => DirectPlan) | undefined
+
+  readonly #prepare: Prepare | undefined
+
+  /** `prepare` runs in each new schema. */
+  constructor(url: string, label: string, calls: DirectCallsMode = 'direct', prepare?: Prepare) {
+    this.#prepare = prepare
     this.#url = url
     this.#label = label
+    this.#planDirect = planOf(calls)
   }
 
   async open(clock: Clock): Promise<Store> {
@@ -72,12 +83,13 @@ export class EmptyStores {
 
   async #take(of: Used, clock: Clock): Promise<Store> {
     const at = of.taken++
-    of.connections[at] ??= await connectStore({ ...this.#options(of), connections: 4 })
-    return this.#over(of, of.connections[at], clock)
+    const connections = (of.connections[at] ??= await connectStore({ ...this.#options(of), connections: 4 }))
+    if (at === 0) await this.#prepare?.(connections.pool)
+    return this.#over(of, connections, clock)
   }
 
   #over(of: Used, over: StoreConnections, clock: Clock): Store {
-    const store = createStore({ ...over, pool: kept(over.pool) }, { ...this.#options(of), clock })
+    const store = createStore({ ...over, pool: kept(over.pool) }, { ...this.#options(of), clock }, this.#planDirect)
     this.#opened.set(store, { of, over, clock })
     return store
   }

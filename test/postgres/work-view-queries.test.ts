@@ -95,8 +95,8 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
           case when n <= 60000 then 'done' else 'dead' end, '', 0, 1, 0, 0, array[n], null from generate_series(1, 80000) n;
       insert into letters select 'x' || n, 300000 + n, 'hot', 'f', 'k', '', '', '', 'dead', 'no', 1, 1, 0, false, array[n, n, 500], '[]', ''
         from generate_series(60001, 80000) n;
-      insert into lanes (id, row, flow, key, tenant, grp, tail, waiting, bytes, ticket, line, ring_ticket, rev, rest)
-        values ('deep', 1, 'f', 'k', '', '', 20000, 19000, 0, 1, 0, 1, 1,
+      insert into lanes (id, row, flow, key, tenant, grp, tail, waiting, bytes, ticket, line, ring_ticket, rest)
+        values ('deep', 1, 'f', 'k', '', '', 20000, 19000, 0, 1, 0, 1,
           '{"run":{"state":"running","rank":0,"upto":1000,"isDeadLetter":false,"tries":0,"until":1}}');
       insert into places select 1, 0, n, 80000 + n, 500, 0 from generate_series(1, 20000) n`)
     const counts = `select status, count(*)::int as n from work where received_at > now() - interval '24 hours' group by status order by 1`

@@ -10,10 +10,10 @@ import { computeCap, placeEvent } from '../../model/place.ts'
 import { NO_SKIPS, formatRoutingNote } from '../../model/routing.ts'
 import type { AppendCall, AppendResult, UnroutedFlow, EventToStore, Placement, OutboxEvent } from '../contract/index.ts'
 import type { EventRow } from './tables.ts'
-import { LaneSession, toFeedLane, type CommitContext } from './commit-context.ts'
+import { LaneSession, toFeedLane, type CommitContext, type NewFeedEntry } from './commit-context.ts'
 
 const LANES_PER_EVENT_MAX = 100
-const STORED: AppendResult = { kind: 'stored' }
+export const STORED: AppendResult = { kind: 'stored' }
 
 export function appendEvents(work: CommitContext, call: AppendCall): readonly AppendResult[] {
   if (call.routes < work.tables.routes()) return call.events.map(() => ({ kind: 'routes-old' }))
@@ -89,18 +89,26 @@ function appendEvent(
 }
 
 /** `addEventFeedEntry` shows live views an event and the result of its routing. */
-export function addEventFeedEntry(
-  work: CommitContext,
-  { id, type, source }: Pick<EventToStore, 'id' | 'type' | 'source'>,
-  {
-    flow,
-    note,
-    placements,
-  }: { readonly flow: string; readonly note: string; readonly placements: readonly Placement[] },
-): void {
+export function addEventFeedEntry(work: CommitContext, event: EventOfFeed, routed: RoutedOfFeed): void {
+  work.addFeedEntry(createEventFeedEntry(event, routed, work.now))
+}
+
+type EventOfFeed = Pick<EventToStore, 'id' | 'type' | 'source'>
+
+interface RoutedOfFeed {
+  readonly flow: string
+  readonly note: string
+  readonly placements: readonly Placement[]
+}
+
+export function createEventFeedEntry(
+  { id, type, source }: EventOfFeed,
+  { flow, note, placements }: RoutedOfFeed,
+  at: Millis,
+): NewFeedEntry {
   const lanes = placements.length === 0 ? undefined : placements.slice(0, MAX_FEED_LANES).map(toFeedLane)
   const routed = { ...(note !== '' && { note }), ...(lanes !== undefined && { lanes }) }
-  work.addFeedEntry({ kind: 'event', flow, id, detail: type, source, ...routed })
+  return { kind: 'event', flow, id, detail: type, source, at, ...routed }
 }
 
 const MAX_FEED_LANES = 8
@@ -213,7 +221,8 @@ export function removeDuplicateLanes(placements: readonly Placement[]): readonly
   return placements.filter((one) => !seen.has(one.lane) && seen.add(one.lane))
 }
 
-function validateEvent(event: EventToStore): AppendResult | undefined {
+/** `validateEvent` returns why the event cannot be stored, or undefined. */
+export function validateEvent(event: EventToStore): AppendResult | undefined {
   if (!isEventId(event.id)) return refuse('id', `1 to ${ID_LENGTH_MAX} characters`)
   for (const name of TEXT_FIELDS) if (!event[name].isWellFormed()) return refuse(name, 'well-formed Unicode')
   if (!isEventTime(event.time)) return refuse('time', 'whole milliseconds since 1970, as far as a Date goes')

@@ -31,8 +31,8 @@ export class CommitContext implements TransitionContext {
     this.draw = tables.draw
   }
 
-  addFeedEntry(note: Omit<NewFeedEntry, 'at'>): void {
-    this.feedEntries.push({ ...note, at: this.now })
+  addFeedEntry(entry: NewFeedEntry): void {
+    this.feedEntries.push(entry)
   }
 
   /** `addLaneFeedEntry` adds an entry about a lane, or about the run or dead letter `id` of the lane. */
@@ -72,7 +72,7 @@ export class CommitContext implements TransitionContext {
 
   /** `drawRunId` returns a run id that no store has used. */
   drawRunId(): string {
-    return `${this.tables.name}-${this.draw().toString(36)}`
+    return formatRunId(this.tables.name, this.draw())
   }
 }
 
@@ -80,6 +80,11 @@ export class CommitContext implements TransitionContext {
 export function isPlainRun(run: RunRow): boolean {
   const atOnce = run.kind === 'done' && run.tries === 0 && run.lapses === 0 && run.attempts.length === 0
   return atOnce && run.parent === '' && run.tenant === '' && run.reason === ''
+}
+
+/** `formatRunId` returns the id of a run. `store` is the name of the store. */
+export function formatRunId(store: string, n: number): string {
+  return `${store}-${n.toString(36)}`
 }
 
 /** `parseRunNumber` returns the number in a run id. Runs sort by it in the order in which they began. */

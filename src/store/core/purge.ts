@@ -30,7 +30,7 @@ export function purge(work: CommitContext, call: PurgeCall): ReplyBody<PurgeRepl
     if (needed.has(event)) work.tables.events.doom(event.seq)
     else wipeEvent(work, event)
   }
-  work.addFeedEntry({ kind: 'purged', flow: '', id: what.kind, detail: String(events) })
+  work.addFeedEntry({ kind: 'purged', flow: '', id: what.kind, detail: String(events), at: work.now })
   return { events, deadLetters: removed.deadLetters, runs: emptyRuns + removed.runs, more }
 }
 

@@ -101,8 +101,8 @@ function findNextDeadlines(
   })
 }
 
-/** Lanes that the claim could not take anyway must not hide the deadlines behind them. */
-function getClaimableHealths({
+/** `getClaimableHealths` leaves out lanes that the claim could not take anyway: they must not hide the deadlines behind them. */
+export function getClaimableHealths({
   maxRuns: slots,
   maxFailing: failing,
   maxSuspects: suspects,

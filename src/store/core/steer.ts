@@ -29,7 +29,7 @@ export function steer(work: CommitContext, call: SteerCall): readonly SteerResul
           act.kind === 'pause' ? { reason: act.reason, by: act.by, since: work.now } : undefined,
         )
         work.markDue(flow)
-        work.addFeedEntry({ kind: 'steered', flow, id: flow, detail: act.kind })
+        work.addFeedEntry({ kind: 'steered', flow, id: flow, detail: act.kind, at: work.now })
         return 'ok'
       })
   }

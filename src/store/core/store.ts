@@ -23,12 +23,34 @@ export type TransactionBody<T> = (tables: Tables, now: Millis) => T
 /** `LaneReadScope` says which lanes a read visits. A store may have deferred writes of the other lanes. */
 export type LaneReadScope = 'all' | 'first of a line' | 'none'
 
+/** `DirectResult` is what a call results in besides its writes. */
+export interface DirectResult<R> {
+  readonly reply: R
+  readonly feedEntries: readonly NewFeedEntry[]
+  readonly hints: readonly Hint[]
+}
+
+/**
+ * `DirectCalls` decides calls without the rules. Each returns undefined, and has changed nothing, if only the rules can decide the
+ * call.
+ */
+export interface DirectCalls {
+  append(call: contract.AppendCall): Promise<DirectResult<contract.AppendReply> | undefined>
+  settleAndClaim(call: contract.SettleAndClaimCall): Promise<DirectResult<contract.SettleAndClaimReply> | undefined>
+  /** Whether the settlement needs no rules, as far as the process knows. */
+  isPlain(settlement: contract.Settlement): boolean
+  /** Remembers the runs that a call has claimed by the rules. */
+  noteClaimed(leases: readonly contract.LeasedRun[]): void
+  /** Forgets runs that have ended, or that only the rules can settle. */
+  forgetRuns(runs: readonly { readonly token: number }[]): void
+}
+
 /** `Committer` makes the work of a call durable and atomic. */
 export interface Committer {
   /** Runs `work` in a commit, and resolves when the result would survive a crash. Calls of the same time may share a commit. */
   write<T>(work: TransactionBody<T>): Promise<T>
-  /** Like `write`, for arriving events. Most of them are new: a store may assume that, and start again if the assumption is wrong. */
-  writeArrivals?<T>(work: TransactionBody<T>): Promise<T>
+  /** The calls that the store may decide without the rules. */
+  readonly direct?: DirectCalls
   read<T>(work: TransactionBody<T>, lanes: LaneReadScope): Promise<T>
   /** Returns what every reply carries, without reading a row. */
   readClockAndEpoch(): Promise<Reply>
@@ -58,13 +80,15 @@ export class TableStore implements Store {
     this.#clock = parts.clock
   }
 
-  append(call: contract.AppendCall): Promise<contract.AppendReply> {
+  async append(call: contract.AppendCall): Promise<contract.AppendReply> {
+    const result = await this.#committer.direct?.append(call)
+    if (result !== undefined) return this.#announce(result)
     return this.#write((work) => {
       // Only arriving events are rejected. Stored events must still run, because their completion is how the store gets room.
       const bytes = call.events.reduce((sum, event) => sum + event.body.length + event.request.length, 0)
       if (!work.tables.hasRoomFor(bytes)) return noRoom()
       return { results: appendEvents(work, call) }
-    }, 'arrivals')
+    })
   }
 
   claimUnrouted(call: contract.ClaimUnroutedCall): Promise<contract.ClaimUnroutedReply> {
@@ -75,11 +99,31 @@ export class TableStore implements Store {
     return this.#write((work) => ({ results: placeItems(work, call) }))
   }
 
-  settleAndClaim(call: contract.SettleAndClaimCall): Promise<contract.SettleAndClaimReply> {
-    return this.#write((work) => settleAndClaim(work, call))
+  async settleAndClaim(call: contract.SettleAndClaimCall): Promise<contract.SettleAndClaimReply> {
+    const isPlain = call.settle.map((one) => this.#committer.direct?.isPlain(one) === true)
+    if (isPlain.every((one) => one === isPlain[0])) return this.#settleAndClaim(call)
+    // A few settlements that need the rules must not slow down the others.
+    const of = (which: boolean): typeof call.settle => call.settle.filter((_, at) => isPlain[at] === which)
+    const byRules = { ...call, process: `${call.process}/rules`, settle: of(false), claim: [] }
+    const [rare, plain] = [
+      await this.#settleAndClaim(byRules),
+      await this.#settleAndClaim({ ...call, settle: of(true) }),
+    ]
+    return mergeReplies(isPlain, rare, plain)
+  }
+
+  async #settleAndClaim(call: contract.SettleAndClaimCall): Promise<contract.SettleAndClaimReply> {
+    const { direct } = this.#committer
+    const result = await direct?.settleAndClaim(call)
+    if (result !== undefined) return this.#announce(result)
+    const reply = await this.#write((work) => settleAndClaim(work, call))
+    direct?.forgetRuns(call.settle)
+    direct?.noteClaimed(reply.claimed)
+    return reply
   }
 
   renew(call: contract.RenewCall): Promise<contract.RenewReply> {
+    this.#committer.direct?.forgetRuns(call.runs.filter(({ commit }) => commit))
     return this.#write((work) => ({ results: renewLeases(work, call) }))
   }
 
@@ -189,25 +233,23 @@ export class TableStore implements Store {
    * Runs `act` in a commit. An error that `act` returns, instead of throwing it, has written nothing, and undoes nothing in the
    * same commit.
    */
-  async #write<T>(
-    act: (work: CommitContext) => T | SluiceError,
-    what: 'arrivals' | 'changes' = 'changes',
-  ): Promise<T & Reply> {
+  async #write<T>(act: (work: CommitContext) => T | SluiceError): Promise<T & Reply> {
     const piece: TransactionBody<readonly [(T & Reply) | SluiceError, CommitContext]> = (tables, now) => {
       const context = new CommitContext(tables, now)
       const result = act(context)
       return [result instanceof SluiceError ? result : { ...result, now, routes: tables.routes() }, context]
     }
-    const commits = this.#committer
-    const [reply, work] =
-      what === 'arrivals' && commits.writeArrivals !== undefined
-        ? await commits.writeArrivals(piece)
-        : await commits.write(piece)
+    const [reply, work] = await this.#committer.write(piece)
     if (reply instanceof SluiceError) throw reply
-    this.#feed.add(work.feedEntries)
-    this.#committer.activityFeed?.publish(work.feedEntries)
-    for (const hint of work.hints) this.#emitHint(hint)
-    this.#committer.hints?.send(work.hints)
+    return this.#announce({ reply, feedEntries: work.feedEntries, hints: work.hints })
+  }
+
+  /** Shows what was written to live views and listeners. */
+  #announce<R>({ reply, feedEntries, hints }: DirectResult<R>): R {
+    this.#feed.add(feedEntries)
+    this.#committer.activityFeed?.publish(feedEntries)
+    for (const hint of hints) this.#emitHint(hint)
+    this.#committer.hints?.send(hints)
     return reply
   }
 
@@ -225,6 +267,19 @@ export class TableStore implements Store {
   #read<T>(act: TransactionBody<T>, lanes: LaneReadScope = 'all'): Promise<T & Reply> {
     return this.#committer.read((tables, now) => ({ ...act(tables, now), now, routes: tables.routes() }), lanes)
   }
+}
+
+/** `mergeReplies` returns the reply to a call that was made in two parts. */
+function mergeReplies(
+  isPlain: readonly boolean[],
+  rare: contract.SettleAndClaimReply,
+  plain: contract.SettleAndClaimReply,
+): contract.SettleAndClaimReply {
+  const [ofRare, ofPlain] = [rare.settled.values(), plain.settled.values()]
+  const settled = isPlain.map((one) => (one ? ofPlain : ofRare).next().value ?? 'lost')
+  const places = isPlain.flatMap((one, at) => (one ? [] : at))
+  const unstored = rare.unstored.map((one) => ({ ...one, settle: places[one.settle] ?? 0 }))
+  return { ...plain, settled, unstored }
 }
 
 /** The cursor may come from an untrusted caller. Without this check, a database server would fail on it and expose its error text. */

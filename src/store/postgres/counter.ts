@@ -13,23 +13,18 @@ interface NumberBlock {
 }
 
 export class TransactionCounter {
-  readonly #reserve: CounterReserve
-  readonly #isOptimistic: boolean
   #blocks: readonly NumberBlock[] = []
   /** The blocks as the current pass leaves them. The next pass draws the same numbers again. */
   #passBlocks: NumberBlock[] = []
   #missing = 0
 
-  /** An optimistic append has no locks. It draws from the reserve of the process. */
-  constructor(reserve: CounterReserve, isGuess: boolean) {
-    this.#reserve = reserve
-    this.#isOptimistic = isGuess
-  }
-
   /** `draw` returns a negative number if no number is loaded. The pass then has misses, and its decisions are discarded. */
   readonly draw = (): number => {
-    const drawn = this.#isOptimistic ? this.#reserve.draw() : drawFrom(this.#passBlocks)
-    return drawn ?? -++this.#missing
+    for (let block = this.#passBlocks[0]; block !== undefined; block = this.#passBlocks[0]) {
+      if (block.next < block.end) return block.next++
+      this.#passBlocks.shift()
+    }
+    return -++this.#missing
   }
 
   resetPass(): void {
@@ -43,67 +38,11 @@ export class TransactionCounter {
 
   /**
    * `load` draws new blocks with every load, because the load may have locked more: another transaction may have drawn greater
-   * numbers before that lock. It draws as many blocks as the pass wanted so far, plus what the reserve lacks.
+   * numbers before that lock. It draws as many blocks as the pass wanted so far.
    */
   async load(db: Db): Promise<void> {
     const wanted = this.#blocks.length + Math.ceil(this.#missing / BLOCK)
-    const own = this.#isOptimistic ? 0 : Math.max(1, wanted)
-    const all = own + this.#reserve.blocksWanted
-    if (all === 0) return
-    const drawn = (await db.query(NEXT, [all])).map((row) => ({ next: number(row[0]), end: number(row[0]) + BLOCK }))
-    this.#blocks = drawn.slice(0, own)
-    this.#reserve.add(drawn.slice(own))
+    const drawn = await db.query(NEXT, [Math.max(1, wanted)])
+    this.#blocks = drawn.map((row) => ({ next: number(row[0]), end: number(row[0]) + BLOCK }))
   }
-
-  /** `returnUnused` gives the unused numbers to the reserve once the transaction has decided. */
-  returnUnused(): void {
-    const last = this.#passBlocks.at(-1)
-    if (last !== undefined) this.#reserve.returnBlock(last)
-    this.#passBlocks = []
-  }
-}
-
-/** `CounterReserve` holds numbers that are greater than any that this process has used. */
-export class CounterReserve {
-  #blocks: NumberBlock[] = []
-  /** The reserve is only refilled after its first use. */
-  #isUsed = false
-  #last = 0
-
-  draw(): number | undefined {
-    this.#isUsed = true
-    const drawn = drawFrom(this.#blocks)
-    if (drawn !== undefined) this.#last = drawn
-    return drawn
-  }
-
-  /**
-   * `returnBlock` drops the blocks below the returned one, because the process has used greater numbers by now. For the same
-   * reason it drops the returned block if a later number was already used.
-   */
-  returnBlock(block: NumberBlock): void {
-    if (block.next <= this.#last) return
-    this.#blocks = [block, ...this.#blocks.filter(({ next }) => next > block.next)]
-  }
-
-  /** `blocksWanted` returns how many blocks to load before the reserve runs out. */
-  get blocksWanted(): number {
-    const left = this.#blocks.reduce((sum, { next, end }) => sum + end - next, 0)
-    return this.#isUsed && left < LOW ? REFILL : 0
-  }
-
-  add(blocks: readonly NumberBlock[]): void {
-    this.#blocks.push(...blocks)
-  }
-}
-
-const LOW = 5_000
-const REFILL = 5
-
-function drawFrom(from: NumberBlock[]): number | undefined {
-  for (let block = from[0]; block !== undefined; block = from[0]) {
-    if (block.next < block.end) return block.next++
-    from.shift()
-  }
-  return undefined
 }

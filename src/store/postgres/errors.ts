@@ -2,10 +2,10 @@
 import { SluiceError, type ErrorCode } from '../../errors.ts'
 
 /**
- * The SQLSTATEs after which a transaction runs again: deadlock, serialization failure, a row that another transaction has just
- * inserted, and a row that is not as the optimistic cache has it.
+ * The SQLSTATEs after which a transaction runs again: deadlock, serialization failure, and a row that another transaction has
+ * just inserted.
  */
-const CONFLICTS: ReadonlySet<string> = new Set(['40P01', '40001', '23505', 'SL001'])
+const CONFLICTS: ReadonlySet<string> = new Set(['40P01', '40001', '23505'])
 
 interface ErrorMeaning {
   readonly code: ErrorCode

@@ -39,19 +39,8 @@ export const SET_EVENTS: RowType = defineRowType('set_events', {
 })
 export const UPDATE_EVENTS: string = buildUpdate('events', SET_EVENTS)
 export const WIPE_EVENTS: string = `update events set request = '', body = '' where seq = any($1)`
-export const PLACED_COLUMNS: readonly string[] = [
-  'seq',
-  'id',
-  'source',
-  'type',
-  'time',
-  'tenant',
-  'subject',
-  'attributes',
-  'arrived',
-  'body',
-]
-export const SELECT_PLACED_EVENTS: string = `select ${PLACED_COLUMNS.join(', ')} from events where seq = any($1) and purged_hash = ''`
+export const SELECT_PLACED_EVENTS = `select seq, id, source, type, time, tenant, subject, attributes, arrived, body from events
+  where seq = any($1) and purged_hash = ''`
 
 /**
  * A read of stored events returns at most this many bytes, or the one event that is larger: all of them are in memory together.
@@ -106,18 +95,17 @@ export function buildEventInserts(events: readonly EventRow[]): readonly Stateme
   return bindRows(ADD, ADD_EVENTS, sorted.map(toInsertColumns))
 }
 
-/** `from` is the index of the event's first column in the row. */
-export function toPlacedEvent(row: Row, from = 0): PlacedEvent {
+export function toPlacedEvent(row: Row): PlacedEvent {
   return {
-    seq: number(row[from]),
-    id: text(row[from + 1]),
-    source: text(row[from + 2]),
-    type: text(row[from + 3]),
-    time: number(row[from + 4]),
-    tenant: text(row[from + 5]),
-    subject: text(row[from + 6]),
-    attributes: text(row[from + 7]),
-    arrived: number(row[from + 8]),
-    body: bytes(row[from + 9]),
+    seq: number(row[0]),
+    id: text(row[1]),
+    source: text(row[2]),
+    type: text(row[3]),
+    time: number(row[4]),
+    tenant: text(row[5]),
+    subject: text(row[6]),
+    attributes: text(row[7]),
+    arrived: number(row[8]),
+    body: bytes(row[9]),
   }
 }

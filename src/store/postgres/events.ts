@@ -59,7 +59,6 @@ function toCondition(
 
 export class PostgresEvents extends CachedTable implements EventTable {
   readonly #draw: () => number
-  readonly #assumeNew: boolean
   /** The event of each identity, and of each id; 0 for none. */
   readonly #owners = new RowCache<number>(async (db, identities) => {
     const found = new Map(
@@ -118,11 +117,9 @@ export class PostgresEvents extends CachedTable implements EventTable {
   ]
   readonly #receipts: { readonly event: number; readonly n: number; readonly receipt: Receipt }[] = []
 
-  /** `areNew` skips the check for known events; if one is known, the transaction fails. */
-  constructor(draw: () => number, areNew: boolean) {
+  constructor(draw: () => number) {
     super()
     this.#draw = draw
-    this.#assumeNew = areNew
   }
 
   insert(event: EventToStore, arrival: EventArrival): number | false {
@@ -141,11 +138,11 @@ export class PostgresEvents extends CachedTable implements EventTable {
 
   /** `#findOwner` returns 0 if no event has the identity, and undefined if that is not known yet. */
   #findOwner(identity: EventIdentity): number | undefined {
-    return this.#assumeNew ? (this.#owners.peek(identity) ?? 0) : this.#owners.get(identity)
+    return this.#owners.get(identity)
   }
 
   #findHolder(id: string): number | undefined {
-    return this.#assumeNew ? (this.#holders.peek(id) ?? 0) : this.#holders.get(id)
+    return this.#holders.get(id)
   }
 
   findById(id: string): EventRow | undefined {
@@ -176,11 +173,6 @@ export class PostgresEvents extends CachedTable implements EventTable {
     const changed = this.#rows.changes.get(key)
     if (changed !== undefined) return changed.purgedHash === '' ? changed : undefined
     return this.#rows.changes.has(key) ? undefined : this.#placed.get(key)
-  }
-
-  /** `addPlaced` stores an event that was loaded together with its lane. */
-  addPlaced(event: PlacedEvent): void {
-    this.#placed.setLoaded(String(event.seq), event)
   }
 
   forgetIdentity(seq: number): void {

@@ -1,9 +1,17 @@
 // Converts lanes to rows and back.
-import { NEVER } from '../../clock.ts'
-import { createLane, type Lane, type LaneHealth } from '../../model/lane.ts'
-import { getKeepUntil, getLeaseEnd, parseRareFields, serializeRareFields } from '../sql/lane-columns.ts'
+import { createLane, type Lane, type LaneHealth, type RunState } from '../../model/lane.ts'
+import { formatRunId, parseRunNumber } from '../core/commit-context.ts'
+import {
+  getKeepUntil,
+  getLeaseEnd,
+  isPlainRunning,
+  parseRareFields,
+  PLAIN_RUN,
+  serializeRareFields,
+} from '../sql/lane-columns.ts'
 import { defineRowType, type ColumnTypes, type RowType, type RowValues } from './columns.ts'
-import { POSITION_COLUMNS, toPositionColumns, type IndexPosition } from './index-position.ts'
+import { POSITION_COLUMNS, toPositionColumns } from './index-position.ts'
+import type { WaitingPlacement } from '../core/tables.ts'
 import { bytes, millisOrNever, millisOrNull, number, text, escapeText, type Row } from './values.ts'
 
 export const LANE_COLUMNS = [
@@ -22,6 +30,14 @@ export const LANE_COLUMNS = [
   'ticket',
   'line',
   'rest',
+  'lease',
+  'token',
+  'run',
+  'started',
+  'upto',
+  'run_events',
+  'run_bytes',
+  'run_cap',
 ] as const
 const POSITION_COLUMN_NAMES: readonly string[] = Object.keys(POSITION_COLUMNS)
 /** The columns of a lane, preceded by its index position. */
@@ -44,34 +60,36 @@ const CHANGED: ColumnTypes = {
   lease: 'bigint',
   ring_lease: 'bigint',
   keep_until: 'bigint',
+  pinned: 'boolean',
+  token: 'bigint',
+  run: 'bigint',
+  started: 'bigint',
+  upto: 'bigint',
+  run_events: 'int',
+  run_bytes: 'bigint',
+  run_cap: 'bigint',
 }
 /** The columns of a lane's names. A deleted lane may return with other names: its key and group are those of its newest event. */
 const NAMED: ColumnTypes = { id: 'text', flow: 'text', key: 'bytea', tenant: 'text', grp: 'text' }
-/** `was` is the revision on which the change was decided; `stays` says whether the lane keeps its index position. */
-export const SET_LANES: RowType = defineRowType('set_lanes', { ...CHANGED, was: 'bigint', stays: 'boolean' })
-/** The columns that an event changes if it only joins others. No index has these columns. */
-export const PUSH_LANES: RowType = defineRowType('push_lanes', {
-  id: 'text',
-  tail: 'bigint',
-  waiting: 'int',
-  bytes: 'bigint',
-  win: 'bigint',
-  due: 'bigint',
-  ticket: 'bigint',
-  rev: 'bigint',
-  was: 'bigint',
-})
-/** The columns that differ between lanes if claims take all waiting events. No index has these columns either. */
-export const BEGIN_LANES: RowType = defineRowType('begin_lanes', {
-  id: 'text',
-  lease: 'bigint',
-  ticket: 'bigint',
-  rest: 'text',
-  rev: 'bigint',
-  was: 'bigint',
-})
+export const SET_LANES: RowType = defineRowType('set_lanes', CHANGED)
 export const NAME_LANES: RowType = defineRowType('name_lanes', NAMED)
 export const ADD_LANES: RowType = defineRowType('add_lanes', { ...CHANGED, ...NAMED })
+
+/** `ARRIVING_LANES` holds lanes that events enter, with the window of these events. */
+export const ARRIVING_LANES: RowType = defineRowType('arriving_lanes', {
+  n: 'bigint',
+  ...NAMED,
+  events: 'int',
+  size: 'bigint',
+  first_event: 'bigint',
+  first_size: 'int',
+  quiet: 'bigint',
+  longest: 'bigint',
+  max_events: 'bigint',
+  max_bytes: 'bigint',
+  cancels: 'boolean',
+  is_new: 'boolean',
+})
 
 export function hasSameName(lane: Lane, stored: Lane | undefined): boolean {
   return (
@@ -80,51 +98,6 @@ export function hasSameName(lane: Lane, stored: Lane | undefined): boolean {
     stored.tenant === lane.tenant &&
     stored.group === lane.group
   )
-}
-
-const PUSHED_FIELDS: readonly (keyof Lane)[] = ['tail', 'waiting', 'bytes', 'window', 'due', 'ticket']
-const ANY_LANE = createLane({ id: '', flow: '', key: '', tenant: '', group: '' })
-const UNPUSHED_FIELDS = (Object.keys(ANY_LANE) as (keyof Lane)[]).filter((name) => !PUSHED_FIELDS.includes(name))
-
-/** `isDeadlinePush` returns, for a lane that keeps its position, whether only the pushed columns change. */
-export function isDeadlinePush({ lane, inlinePlacement: inRow }: IndexPosition, before: IndexPosition): boolean {
-  const others = before.lane.waiting > 0 && lane.waiting > 0 && inRow === before.inlinePlacement
-  return others && UNPUSHED_FIELDS.every((name) => lane[name] === before.lane[name])
-}
-
-export function toPushColumns({ lane, rev }: IndexPosition, before: IndexPosition): RowValues {
-  return {
-    id: lane.id,
-    tail: lane.tail,
-    waiting: lane.waiting,
-    bytes: lane.bytes,
-    win: millisOrNull(lane.window),
-    due: millisOrNull(lane.due),
-    ticket: lane.ticket,
-    rev,
-    was: before.rev,
-  }
-}
-
-/**
- * `isRunStart` returns, for a lane that keeps its position as its run begins, whether the run takes all waiting events and no
- * other column changes.
- */
-export function isRunStart({ lane, inlinePlacement: inRow }: IndexPosition, before: IndexPosition): boolean {
-  const isBare = lane.waiting === 0 && lane.bytes === 0 && lane.window === NEVER && lane.cap === NEVER
-  const isSame = inRow === before.inlinePlacement && lane.tail === before.lane.tail && lane.row === before.lane.row
-  return isBare && isSame && lane.due === getLeaseEnd(lane) && hasSameName(lane, before.lane)
-}
-
-export function toBeginColumns({ lane, rev }: IndexPosition, before: IndexPosition): RowValues {
-  return {
-    id: lane.id,
-    lease: getLeaseEnd(lane),
-    ticket: lane.ticket,
-    rest: serializeRareFields(lane),
-    rev,
-    was: before.rev,
-  }
 }
 
 export function toNameColumns(lane: Lane): RowValues {
@@ -137,9 +110,10 @@ export function toNameColumns(lane: Lane): RowValues {
   }
 }
 
-export function toLaneColumns(position: IndexPosition): RowValues {
-  const { lane } = position
+/** `toLaneColumns` puts the lane at its correct position in the deadline index. */
+export function toLaneColumns(lane: Lane, inlinePlacement: WaitingPlacement | undefined): RowValues {
   const lease = millisOrNull(getLeaseEnd(lane))
+  const isPlain = lane.run !== undefined && isPlainRunning(lane.run)
   return {
     id: lane.id,
     row: lane.row,
@@ -151,16 +125,54 @@ export function toLaneColumns(position: IndexPosition): RowValues {
     due: millisOrNull(lane.due),
     ticket: lane.ticket,
     line: lane.line,
-    rest: serializeRareFields(lane),
-    ...toPositionColumns(position),
+    pinned: isDeadlineSet(lane),
+    rest: serializeRareFields(isPlain ? { ...lane, run: undefined } : lane),
+    ...(isPlain ? toRunColumns(lane.run) : NO_RUN),
+    ...toPositionColumns(lane, inlinePlacement),
     lease,
     ring_lease: lease,
     keep_until: millisOrNull(getKeepUntil(lane)),
   }
 }
 
-/** `from` is the index of the lane's first column in the row. */
-export function toLane(row: Row, from = 0): Lane {
+/** `isDeadlineSet` returns whether events that join the lane change neither its deadline nor its run. */
+function isDeadlineSet({ run, queuedDeadLetters, blocks }: Lane): boolean {
+  if (run === undefined) return queuedDeadLetters + blocks > 0
+  return run.state !== 'running' || !run.first || run.rank === 1 || run.isDeadLetter || run.committed || run.purged
+}
+
+const NO_RUN: RowValues = {
+  token: null,
+  run: null,
+  started: null,
+  upto: null,
+  run_events: null,
+  run_bytes: null,
+  run_cap: null,
+}
+
+function toRunColumns({ id, token, started, upto, events, bytes: size, cap }: RunState): RowValues {
+  return { token, run: parseRunNumber(id), started, upto, run_events: events, run_bytes: size, run_cap: cap }
+}
+
+/** Reads the run that is kept in columns, which begin at `from`. */
+function toRun(row: Row, from: number, store: string): RunState | undefined {
+  if (row[from + 1] === null) return undefined
+  return {
+    ...PLAIN_RUN,
+    id: formatRunId(store, number(row[from + 2])),
+    until: number(row[from]),
+    token: number(row[from + 1]),
+    started: number(row[from + 3]),
+    upto: number(row[from + 4]),
+    events: number(row[from + 5]),
+    bytes: number(row[from + 6]),
+    cap: number(row[from + 7]),
+  }
+}
+
+/** `from` is the index of the lane's first column in the row. `store` is the name of the store. */
+export function toLane(row: Row, store: string, from = 0): Lane {
   const name = {
     id: text(row[from + 1]),
     flow: text(row[from + 2]),
@@ -169,6 +181,7 @@ export function toLane(row: Row, from = 0): Lane {
     group: text(row[from + 5]),
   }
   const rest = row[from + 14]
+  const run = toRun(row, from + 15, store)
   return Object.assign(
     createLane(name),
     {
@@ -183,10 +196,11 @@ export function toLane(row: Row, from = 0): Lane {
       line: number(row[from + 13]) as LaneHealth,
     },
     typeof rest === 'string' ? parseRareFields(rest) : undefined,
+    run === undefined ? undefined : { run },
   )
 }
 
 /** `toPositionedLane` reads a lane from a row that begins with its index position. */
-export function toPositionedLane(row: Row): Lane {
-  return toLane(row, POSITION_COLUMN_NAMES.length)
+export function toPositionedLane(row: Row, store: string): Lane {
+  return toLane(row, store, POSITION_COLUMN_NAMES.length)
 }

@@ -1,15 +1,13 @@
 // `PostgresLanes` holds the lanes of a transaction. It locks lanes in the order of their ids; a claim never waits for a lane.
 import { NEVER, type Millis } from '../../clock.ts'
-import { HEALTHY, isEmptyLane, type Lane, type LaneHealth } from '../../model/lane.ts'
+import { isEmptyLane, type Lane, type LaneHealth } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
-import type { LaneTable, PlacedEvent, WaitingPlacement, ReadyQuery } from '../core/tables.ts'
-import type { OptimisticCache } from './optimistic-cache.ts'
+import type { LaneTable, WaitingPlacement, ReadyQuery } from '../core/tables.ts'
 import { PostgresGroupOrder } from './group-order.ts'
 import { toPositionedLane, POSITIONED_LANE_COLUMNS } from './lane-rows.ts'
-import { compareById, buildLaneWrites, type LaneWrite } from './lane-writes.ts'
+import { buildLaneWrites } from './lane-writes.ts'
 import type { ScanStarts } from './scan-start.ts'
 import type { AdvisoryLocks } from './locks.ts'
-import type { DeferredIndexMoves } from './deferred-index-moves.ts'
 import {
   buildDelete,
   each,
@@ -20,25 +18,14 @@ import {
   type TransactionTable,
   type Statement,
 } from './row-cache.ts'
-import {
-  queryFronts,
-  queryHeads,
-  queryHeadsPastEarly,
-  queryReadyLanes,
-  type LineScan,
-  type LineHead,
-  type LineKey,
-} from './ready-queries.ts'
+import { queryFronts, queryNextDeadlines, queryReadyLanes, type LineScan, type LineKey } from './ready-queries.ts'
 import { compareByDeadline, ReadyLanes, UNKNOWN_NOW, type KnownExtent } from './ready-lanes.ts'
 import { IndexPositions, type IndexPosition } from './index-position.ts'
 import { number, escapeText, type Row } from './values.ts'
 
 const BY_ID = `select ${POSITIONED_LANE_COLUMNS} from lanes where id = any($1) order by id`
-/** Lanes whose revision is in the cache return only that revision, because a revision belongs to exactly one write. */
-const buildLockQuery = (how: 'for update' | 'for update nowait'): string => `select of_it.*, l.rev
-  from (${BY_ID} ${how}) l left join lateral (select l.*) of_it on l.rev not in (select unnest($2::bigint[]))`
-const LOCKED = buildLockQuery('for update')
-const NOWAIT = buildLockQuery('for update nowait')
+const LOCKED = `${BY_ID} for update`
+const NOWAIT = `${BY_ID} for update nowait`
 /**
  * Most locks are held for some milliseconds. If two transactions wait for each other, this one gives up and then locks in
  * order.
@@ -50,28 +37,23 @@ const STALE = `select ${POSITIONED_LANE_COLUMNS} from lanes where keep_until <= 
  * The lane has no run, neither running nor waiting for its next attempt. A text value cannot contain this pattern, because its
  * quotes would be escaped.
  */
-const HAS_NO_RUN = `(rest is null or position('"run":{' in rest) = 0)`
+const HAS_NO_RUN = `(token is null and (rest is null or position('"run":{' in rest) = 0))`
 const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <> '' and waiting > 0 and ${HAS_NO_RUN}
   group by tenant having count(*) > $2`
 const OLDEST = `select ${POSITIONED_LANE_COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and ${HAS_NO_RUN}
   order by row limit $3 for update skip locked`
 
-type HeadQuery = [flow: string, line: LaneHealth, times: number]
+type DeadlineQuery = [flow: string, line: LaneHealth]
 
 interface PostgresLanesDependencies {
+  readonly name: string
   /** Undefined until the server has returned the time. */
   readonly now: Millis | undefined
   /** Lanes to lock together with the first ones that the rules read. */
   readonly lockFirst: readonly LaneId[]
   readonly scanStarts: ScanStarts
-  readonly deferredMoves: DeferredIndexMoves
-  readonly cache: OptimisticCache
-  /** An optimistic append reads the cache only. */
-  readonly isOptimistic: boolean
   /** Returns the placement to keep in the lane's row. */
   readonly getInlinePlacement: (lane: Lane) => WaitingPlacement | undefined
-  /** Receives events that were loaded together with their lanes. */
-  readonly addPlacedEvent: (event: PlacedEvent) => void
   readonly locks: AdvisoryLocks
 }
 
@@ -79,7 +61,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   readonly #lanes = new RowCache<Lane>()
   readonly #positions = new IndexPositions()
   readonly #ready = new ReadyLanes()
-  readonly #heads = new QueryCache<HeadQuery, LineHead>((db, queries) => this.#findHeads(db, queries))
+  readonly #deadlines = new QueryCache<DeadlineQuery, Millis>((db, queries) => this.#findDeadlines(db, queries))
   readonly #stale = new QueryCache(
     each(async (db, now: Millis, n: number) => this.#load(await db.query(STALE, [now, n]))),
   )
@@ -91,7 +73,6 @@ export class PostgresLanes implements LaneTable, TransactionTable {
     }),
   )
   readonly #groupOrder: PostgresGroupOrder
-  readonly #newRuns = new Set<LaneId>()
   #isLocking = false
   #now: Millis | undefined
 
@@ -101,8 +82,6 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   /** Whether this is a retry because others held lanes that the transaction needed. */
   readonly #isRetry: boolean
   readonly #dependencies: PostgresLanesDependencies
-  /** The lane writes that were built last. */
-  #lastWrites: readonly LaneWrite[] = []
 
   constructor(dependencies: PostgresLanesDependencies) {
     this.#dependencies = dependencies
@@ -125,15 +104,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   }
 
   get(id: LaneId): Lane | undefined {
-    if (this.#dependencies.isOptimistic && !this.#lanes.isLoaded(id))
-      this.#usePosition(id, this.#dependencies.cache.getLane(id))
     return this.#lanes.get(id)
-  }
-
-  /** An optimistic append takes a lane that is not in the cache for new. */
-  #usePosition(id: LaneId, position: IndexPosition | undefined): void {
-    this.#lanes.setLoaded(id, position?.lane)
-    if (position !== undefined) this.#positions.set(position)
   }
 
   put(lane: Lane): void {
@@ -141,7 +112,6 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   }
 
   putWithNewRun(_before: Lane, lane: Lane): void {
-    this.#newRuns.add(lane.id)
     this.put(lane)
   }
 
@@ -171,27 +141,13 @@ export class PostgresLanes implements LaneTable, TransactionTable {
     return this.#groupOrder.forgetGroupTurns(before, now, n)
   }
 
+  /** The stored lanes are asked once the ready ones are loaded: those may move. */
   findNextDeadline(flow: string, lines: readonly LaneHealth[]): Millis | undefined {
-    // If as many lanes are ready as the claim wants, the caller will not use the deadline.
-    if (this.#dependencies.deferredMoves.hasMoreReady(flow) && this.#ready.isRequested(flow)) return undefined
+    if (this.#ready.hasMisses) return undefined
     const own = [...this.#lanes.values()].filter((lane) => lane.flow === flow && lines.includes(lane.line))
     const known = own.reduce((least, lane) => Math.min(least, lane.due), NEVER)
-    const due = Math.min(known, ...lines.map((line) => this.#findHead(flow, line)))
+    const due = Math.min(known, ...lines.map((line) => this.#deadlines.get(flow, line) ?? NEVER))
     return due === NEVER ? undefined : due
-  }
-
-  /** `findHead` only considers lanes that this transaction has not loaded, because the loaded ones may move. */
-  #findHead(flow: string, line: LaneHealth): Millis {
-    let lapses = NEVER
-    for (let times = 0; ; times++) {
-      const head = this.#heads.get(flow, line, times)
-      if (head === undefined) return NEVER
-      lapses = Math.min(lapses, head.lapses)
-      const unknown = head.lanes.filter(({ id }) => !this.#lanes.isLoaded(id))
-      const { due, isSure } = findEarliest(unknown)
-      if (isSure || head.isAll) return Math.min(due, lapses)
-      if (times > 0 && unknown.length > 0) return Math.min(due, lapses, unknown.at(-1)?.rings ?? NEVER)
-    }
   }
 
   findStale(now: Millis, n: number): readonly Lane[] {
@@ -210,7 +166,6 @@ export class PostgresLanes implements LaneTable, TransactionTable {
 
   resetPass(): void {
     this.#lanes.resetPass()
-    this.#newRuns.clear()
     for (const queries of this.#queries) queries.resetPass()
     this.#groupOrder.resetPass()
   }
@@ -220,7 +175,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   }
 
   get #queries(): readonly Pick<TransactionCache, 'resetPass' | 'hasMisses'>[] {
-    return [this.#ready, this.#heads, this.#stale, this.#overTenantLimit]
+    return [this.#ready, this.#deadlines, this.#stale, this.#overTenantLimit]
   }
 
   /** `lock` locks the lanes that the rules read by id, before anything that belongs to them is read. */
@@ -234,24 +189,16 @@ export class PostgresLanes implements LaneTable, TransactionTable {
     this.lockedIds = [...held, ...ids]
     for (const id of ids) this.#lanes.setLoaded(id, undefined)
     if (db.readOnly) this.#load(await db.query(BY_ID, [ids]))
-    else if (held.length === 0) await this.#lock(db, LOCKED, ids)
-    else if (!this.#isRetry) await this.#lock(db, NOWAIT, ids)
-    else await Promise.all([db.query(SHORT_LOCK_TIMEOUT), this.#lock(db, LOCKED, ids), db.query(RESET_LOCK_TIMEOUT)])
-  }
-
-  async #lock(db: Db, sql: string, ids: readonly LaneId[]): Promise<void> {
-    const cached = new Map<number, IndexPosition>()
-    for (const id of ids) {
-      const position = this.#dependencies.cache.getLane(id)
-      if (position !== undefined) cached.set(position.rev, position)
+    else if (held.length === 0) this.#load(await db.query(LOCKED, [ids]))
+    else if (!this.#isRetry) this.#load(await db.query(NOWAIT, [ids]))
+    else {
+      const [, rows] = await Promise.all([
+        db.query(SHORT_LOCK_TIMEOUT),
+        db.query(LOCKED, [ids]),
+        db.query(RESET_LOCK_TIMEOUT),
+      ])
+      this.#load(rows)
     }
-    const others: Row[] = []
-    for (const row of await db.query(sql, [ids, [...cached.keys()]])) {
-      const position = cached.get(number(row.at(-1)))
-      if (position === undefined) others.push(row)
-      else this.#usePosition(position.lane.id, position)
-    }
-    this.#load(others)
   }
 
   setNow(now: Millis): void {
@@ -262,8 +209,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   /** `load` loads lanes that are found by their deadlines. `isAlone` is true if no other part of the transaction has misses. */
   async load(db: Db, isAlone: boolean = true): Promise<void> {
     await Promise.all([
-      // The heads query must run before the requested ready lanes count as loaded.
-      this.#heads.load(db),
+      this.#deadlines.load(db),
       this.#ready.load((queries) => this.#findReady(db, queries)),
       // The live runs of a group can be counted once the lanes are loaded that this transaction may settle.
       this.#isLocking ? undefined : this.#groupOrder.load(db, isAlone),
@@ -277,24 +223,21 @@ export class PostgresLanes implements LaneTable, TransactionTable {
     const asked = this.#toLineScans(queries, ({ n }) => n + 2 * this.#positions.earlyCount)
     const options = { without: this.#lanes.storedKeys, at: this.#now }
     const [found] = await Promise.all([queryReadyLanes(db, asked, options), this.#recordFronts(db, asked)])
-    return asked.map(({ flow, line, most }, n) => {
-      const { lanes, events } = found[n] ?? { lanes: [], events: [] }
-      for (const event of events) this.#dependencies.addPlacedEvent(event)
-      const rings = this.#loadFound(lanes).flatMap((id) => this.#positions.get(id)?.indexKey ?? [])
-      if (line === HEALTHY) this.#dependencies.deferredMoves.recordScan(flow, rings.length === most)
+    return asked.map(({ most }, n) => {
+      const rings = this.#loadFound(found[n] ?? []).flatMap((id) => this.#positions.get(id)?.indexKey ?? [])
       // The rows have the order of the index, although one may have moved while the query waited for it.
       return { last: rings.at(-1), isAll: rings.length < most }
     })
   }
 
-  async #findHeads(db: Db, queries: readonly HeadQuery[]): Promise<readonly LineHead[]> {
-    const lines = queries.map(([flow, line]) => ({ flow, line }))
-    const asked = this.#toLineScans(lines, ({ flow, line }) => this.#ready.countRequested(flow, line) + 1)
+  async #findDeadlines(db: Db, queries: readonly DeadlineQuery[]): Promise<readonly Millis[]> {
+    const asked = this.#toLineScans(
+      queries.map(([flow, line]) => ({ flow, line })),
+      () => 0,
+    )
     const options = { without: this.#lanes.loadedKeys, at: this.#now }
-    if (queries.some(([, , times]) => times > 0)) return queryHeadsPastEarly(db, asked, options)
-    const others = asked.filter(({ flow, line }) => this.#ready.countRequested(flow, line) === 0)
-    const [heads] = await Promise.all([queryHeads(db, asked, options), this.#recordFronts(db, others)])
-    return heads
+    const [deadlines] = await Promise.all([queryNextDeadlines(db, asked, options), this.#recordFronts(db, asked)])
+    return deadlines
   }
 
   #toLineScans<L extends LineKey>(lines: readonly L[], most: (line: L) => number): readonly LineScan[] {
@@ -313,7 +256,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
 
   #load(rows: readonly Row[]): readonly LaneId[] {
     return rows.map((row) => {
-      const lane = toPositionedLane(row)
+      const lane = toPositionedLane(row, this.#dependencies.name)
       this.#lanes.setLoaded(lane.id, lane)
       this.#positions.load(lane, row)
       return lane.id
@@ -329,50 +272,16 @@ export class PostgresLanes implements LaneTable, TransactionTable {
 
   buildWrites(): readonly Statement[] {
     const { changedRows: kept, removedKeys: removed } = this.#lanes
-    const sorted = kept.toSorted(compareById)
-    const writes = sorted.map((lane) =>
-      this.#positions.planWrite(lane, this.#dependencies.getInlinePlacement(lane), this.#newRuns.has(lane.id)),
-    )
-    this.#dependencies.scanStarts.lowerFor(writes.map(({ position }) => ({ ...position.lane, ...position.indexKey })))
-    this.#lastWrites = writes
-    const passed = this.#ready.hasScanned ? this.#dependencies.deferredMoves.takeOverdue() : []
+    this.#dependencies.scanStarts.lowerFor(kept)
+    const writes = kept.map((lane) => {
+      const inlinePlacement = this.#dependencies.getInlinePlacement(lane)
+      return { lane, inlinePlacement, before: this.#positions.get(lane.id)?.lane }
+    })
     return [
       ...buildDelete('lanes where id', removed),
       ...buildLaneWrites(writes),
-      ...this.#positions.fixPositions(passed, (id) => this.#lanes.changes.has(id)),
+      ...this.#positions.fixPositions((id) => this.#lanes.changes.has(id)),
       ...this.#groupOrder.buildWrites(),
     ]
   }
-
-  /**
-   * `updateCache` stores the written lanes in the cache. If they were not committed, the caller evicts them or the server
-   * rejects later appends.
-   */
-  updateCache(): void {
-    const cache = this.#dependencies.cache
-    for (const { position, keepsPosition: stays, beginsRun: begins } of this.#lastWrites) {
-      cache.setLane(position)
-      const { id } = position.lane
-      if (begins) this.#dependencies.deferredMoves.defer(id)
-      else if (!stays) this.#dependencies.deferredMoves.remove(id)
-    }
-    for (const id of this.#lanes.removedKeys) {
-      cache.removeLane(id)
-      this.#dependencies.deferredMoves.remove(id)
-    }
-  }
-
-  evictFromCache(): void {
-    for (const { position } of this.#lastWrites) this.#dependencies.cache.removeLane(position.lane.id)
-  }
-}
-
-/** `findEarliest` takes lanes in index order. Lanes behind one at its correct position are due after that one. */
-function findEarliest(lanes: LineHead['lanes']): { readonly due: Millis; readonly isSure: boolean } {
-  let least = NEVER
-  for (const { due, rings } of lanes) {
-    least = Math.min(least, due)
-    if (due === rings) return { due: least, isSure: true }
-  }
-  return { due: least, isSure: false }
 }

@@ -1,5 +1,5 @@
-// `PipelinedConnection` is the one connection that all optimistic appends of a process share. The server executes statements in
-// the order in which they were sent. So an append can build on the one before it, whose result has not arrived yet.
+// `PipelinedConnection` is one connection for all calls of a kind. The server executes them in the order in which they were sent,
+// and a call can be sent before the result of the one before it has arrived.
 import type { Pool, PoolClient } from 'pg'
 
 export class PipelinedConnection {

@@ -39,24 +39,6 @@ export class ReadyLanes {
     if (!isAll) this.#pending.set(name, { ...query, n: query.n * 2 ** times })
   }
 
-  /** `countRequested` returns how many lanes the pending queries ask for. */
-  countRequested(flow: string, line: number): number {
-    let most = 0
-    for (const query of this.#pending.values())
-      if (query.flow === flow && query.line === line) most = Math.max(most, query.n)
-    return most
-  }
-
-  isRequested(flow: string): boolean {
-    for (const query of this.#pending.values()) if (query.flow === flow) return true
-    return false
-  }
-
-  /** Whether this transaction has scanned for ready lanes at all. */
-  get hasScanned(): boolean {
-    return this.#known.size > 0
-  }
-
   get hasMisses(): boolean {
     return this.#pending.size > 0
   }

@@ -25,7 +25,7 @@ const REPLAYS = 'select pos, event from places where lane = ? and rank = 1 order
 const createDialect = (store: string): SqlDialect => ({
   cells: postgresCells,
   store,
-  lanes: { columns: LANE_COLUMNS.join(', '), read: (row) => toLane(row) },
+  lanes: { columns: LANE_COLUMNS.join(', '), read: (row) => toLane(row, store) },
   sizeOfEvent: 'size',
   unroutedOfEvent: `(select json_agg(json_build_array(flow, reason, error) order by marks.id)::text
     from marks where marks.event = events.seq)`,

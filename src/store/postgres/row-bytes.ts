@@ -43,6 +43,17 @@ export function encodeRows(rows: readonly RowValues[], columns: ColumnTypes): Bu
   return made
 }
 
+/** `encodeArray` encodes one column. */
+export function encodeArray(
+  type: 'text' | 'bigint' | 'boolean',
+  values: readonly (string | number | boolean)[],
+): Buffer {
+  end = 0
+  beginArray(values.length, OIDS[type])
+  for (const value of values) writeValue(type, value)
+  return Buffer.from(page.subarray(0, end))
+}
+
 function writeValue(type: ColumnType, value: Value): void {
   if (value === null) return writeInt32(-1)
   switch (type) {

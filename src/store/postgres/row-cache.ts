@@ -71,11 +71,6 @@ export class RowCache<T> implements TransactionCache {
     return this.#loaded.get(key)
   }
 
-  /** `peek` returns the row if it is known, without a miss. */
-  peek(key: string): T | undefined {
-    return this.#changed.get(key) ?? this.#loaded.get(key)
-  }
-
   /** `isLoaded` returns whether the stored state of the key is known, even if the rules changed the row. */
   isLoaded(key: string): boolean {
     return this.#loaded.has(key)

@@ -1,7 +1,7 @@
 // `ensureRowTypes` creates the composite types through which rows are sent. No stored data depends on these types.
 import type { RowType } from './columns.ts'
 import { ADD_EVENTS, SET_EVENTS } from './event-rows.ts'
-import { ADD_LANES, BEGIN_LANES, NAME_LANES, PUSH_LANES, SET_LANES } from './lane-rows.ts'
+import { ADD_LANES, ARRIVING_LANES, NAME_LANES, SET_LANES } from './lane-rows.ts'
 import type { Db } from './row-cache.ts'
 import { ADD_PLACES, REMOVE_PLACES } from './placements.ts'
 import { ADD_PLAIN_RUNS, ADD_RUNS } from './runs.ts'
@@ -11,9 +11,8 @@ const ROW_TYPES: readonly RowType[] = [
   ADD_EVENTS,
   SET_EVENTS,
   ADD_LANES,
+  ARRIVING_LANES,
   SET_LANES,
-  PUSH_LANES,
-  BEGIN_LANES,
   NAME_LANES,
   ADD_PLACES,
   REMOVE_PLACES,

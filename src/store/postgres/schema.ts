@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { SluiceError } from '../../errors.ts'
 import type { Db } from './row-cache.ts'
+import { ensureFunctions } from './functions.ts'
 import { ensureRowTypes } from './row-types.ts'
 import { number, text } from './values.ts'
 import { ensureWorkView } from './work-view.ts'
@@ -34,6 +35,7 @@ export async function migrate(db: Db, schema: string, script: (sql: string) => P
     ])
   } else if (version < MIGRATIONS.length) await db.query('update meta set schema = $1', [MIGRATIONS.length])
   await ensureRowTypes(db, script)
+  await ensureFunctions(db, script)
   const isMade = await ensureWorkView(db, script)
   // Existing readers also get access to new views and tables.
   if (isMade || version < MIGRATIONS.length) await db.query('select share_again()')

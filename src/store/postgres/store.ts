@@ -10,6 +10,7 @@ import { Notifications } from './notifications.ts'
 import { VacuumStatsReader } from './vacuum-stats.ts'
 import { assertDedicatedSession } from './session-check.ts'
 import { ActivityFeed } from './activity-feed.ts'
+import type { DirectPlan } from './plain-calls.ts'
 import { migrate } from './schema.ts'
 import { readStoreName } from './tables.ts'
 import { Transactions } from './transactions.ts'
@@ -71,8 +72,15 @@ export async function connectStore(options: Omit<PostgresOptions, 'clock'>): Pro
   }
 }
 
-/** `createStore` returns a store over these connections. It shares no cache with another store over them. */
-export function createStore({ pool, name }: StoreConnections, options: PostgresOptions): Store {
+/**
+ * `createStore` returns a store over these connections. It shares no cache with another store over them. `planDirect` is for
+ * tests only.
+ */
+export function createStore(
+  { pool, name }: StoreConnections,
+  options: PostgresOptions,
+  planDirect?: () => DirectPlan,
+): Store {
   const { url, schema = DEFAULT_SCHEMA, clock } = options
   const notifications = new Notifications({
     channel: `sluice/${schema}`,
@@ -80,7 +88,7 @@ export function createStore({ pool, name }: StoreConnections, options: PostgresO
     clock: systemClock,
   })
   const activityFeed = new ActivityFeed({ pool, hints: notifications, clock: systemClock })
-  const commits = new Transactions({ pool, name, schema, clock, notifications, activityFeed })
+  const commits = new Transactions({ pool, name, schema, clock, notifications, activityFeed, planDirect })
   const time = clock ?? systemClock
   return new PostgresStore({ commits, clock: time }, schema, new VacuumStatsReader({ pool, schema, clock: time }))
 }

@@ -2,8 +2,7 @@
 import type { Millis } from '../../clock.ts'
 import type { EventIdentity, LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
-import type { PlacedEvent, WaitingPlacement, Tables } from '../core/tables.ts'
-import type { OptimisticCache } from './optimistic-cache.ts'
+import type { WaitingPlacement, Tables } from '../core/tables.ts'
 import { PostgresDocs } from './docs.ts'
 import { PostgresEvents } from './events.ts'
 import { PostgresLanes } from './lanes.ts'
@@ -14,7 +13,6 @@ import { AdvisoryLocks } from './locks.ts'
 import { PostgresUnrouted } from './unrouted.ts'
 import { TransactionCounter } from './counter.ts'
 import { PostgresOutbox } from './outbox.ts'
-import type { DeferredIndexMoves } from './deferred-index-moves.ts'
 import type { Db, TransactionTable, Statement } from './row-cache.ts'
 import { PostgresPlacements } from './placements.ts'
 import { PostgresRecords } from './records.ts'
@@ -23,7 +21,6 @@ import { PostgresSmallTables } from './small-tables.ts'
 import { number, text } from './values.ts'
 
 const ROUTES = 'routes'
-const SAME_ROUTES = 'select must_be((select routes from meta), $1)'
 const ROUTES_NOW = 'select routes from meta'
 const NOW = 'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 /** Sets the time of the transaction; later statements of the transaction read it. */
@@ -36,26 +33,17 @@ export interface PostgresTablesDependencies {
   readonly now: Millis | undefined
   /** Where scans of the deadline index begin, as far as this process knows. */
   readonly scanStarts: ScanStarts
-  readonly deferredMoves: DeferredIndexMoves
   /** Lanes to lock together with the first ones that the rules read. */
   readonly lockFirst: readonly string[]
-  readonly cache: OptimisticCache
-  /**
-   * `isOptimistic` means that the tables read from the cache only. A read that the cache cannot answer aborts the optimistic
-   * append.
-   */
-  readonly isOptimistic: boolean
 }
 
 export class PostgresTables implements Tables {
   readonly name: string
   readonly draw: () => number
   readonly lanes: PostgresLanes
-  readonly #isOptimistic: boolean
   readonly #locks: AdvisoryLocks
   readonly #scanStarts: ScanStarts
-  readonly #cache: OptimisticCache
-  readonly #counter: TransactionCounter
+  readonly #counter = new TransactionCounter()
   // Most transactions touch few tables, so each is created on first use.
   #placements: PostgresPlacements | undefined
   #events: PostgresEvents | undefined
@@ -72,28 +60,20 @@ export class PostgresTables implements Tables {
   #raised = 0
 
   constructor(dependencies: PostgresTablesDependencies) {
-    const { name, lockFirst, scanStarts, deferredMoves, cache, isOptimistic, now, lockNamespace } = dependencies
+    const { name, lockFirst, scanStarts, now, lockNamespace } = dependencies
     this.name = name
-    this.#isOptimistic = isOptimistic
-    this.#cache = cache
-    this.#counter = new TransactionCounter(cache.reserve, isOptimistic)
     this.draw = this.#counter.draw
     const getInlinePlacement = (lane: Lane): WaitingPlacement | undefined => this.placements.getInlinePlacement(lane)
-    const addPlacedEvent = (event: PlacedEvent): void => this.events.addPlaced(event)
     this.#locks = new AdvisoryLocks(lockNamespace)
     const locks = this.#locks
     this.lanes = new PostgresLanes({
+      name,
       now,
       lockFirst,
       scanStarts,
-      deferredMoves,
-      cache,
-      isOptimistic,
       getInlinePlacement,
-      addPlacedEvent,
       locks,
     })
-    if (isOptimistic) this.#routes = cache.routes
     this.#scanStarts = scanStarts
     this.#now = now
   }
@@ -103,7 +83,7 @@ export class PostgresTables implements Tables {
   }
 
   get events(): PostgresEvents {
-    return (this.#events ??= new PostgresEvents(this.draw, this.#isOptimistic))
+    return (this.#events ??= new PostgresEvents(this.draw))
   }
 
   get runs(): PostgresRuns {
@@ -192,12 +172,8 @@ export class PostgresTables implements Tables {
   }
 
   get hasMisses(): boolean {
-    return this.#locks.hasPending || this.hasTableMisses
-  }
-
-  /** `hasTableMisses` ignores pending locks, which an optimistic append takes together with its writes. */
-  get hasTableMisses(): boolean {
     return (
+      this.#locks.hasPending ||
       this.#now === undefined ||
       this.#routes === undefined ||
       this.#counter.hasMisses ||
@@ -232,25 +208,6 @@ export class PostgresTables implements Tables {
     this.#routes = number(row?.[0])
     this.#now = number(row?.[1])
     this.#scanStarts.setNow(this.#now)
-    this.#cache.recordServerTime(this.#now)
-  }
-
-  /** `sendOptimistic` sends all writes of an optimistic append, which the server rejects if the cache was stale. */
-  async sendOptimistic(db: Db, writes: readonly Statement[]): Promise<void> {
-    await Promise.all([
-      this.#locks.load(db),
-      db.query(SAME_ROUTES, [this.#routes]),
-      ...writes.map(([sql, values]) => db.query(sql, values)),
-      db.query(NOW).then(([row]) => this.#cache.recordServerTime(number(row?.[0]))),
-      this.#counter.load(db),
-    ])
-  }
-
-  /** `updateCache` stores what this transaction decided in the cache of the process. */
-  updateCache(): void {
-    this.#counter.returnUnused()
-    this.lanes.updateCache()
-    if (this.#routes !== undefined) this.#cache.routes = this.#routes + this.#raised
   }
 
   buildWrites(): readonly Statement[] {

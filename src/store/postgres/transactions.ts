@@ -5,25 +5,18 @@ import { systemClock, type Clock, type Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Reply } from '../contract/index.ts'
-import type { Committer, TransactionBody } from '../core/store.ts'
-import { OptimisticCache } from './optimistic-cache.ts'
+import type { Committer, DirectCalls, TransactionBody } from '../core/store.ts'
 import { Connection } from './connections.ts'
-import { toSluiceError, isConflict, isLockNotAvailable, isReadOnly, isServerRejection } from './errors.ts'
+import { toSluiceError, isConflict, isLockNotAvailable, isReadOnly } from './errors.ts'
 import type { Notifications } from './notifications.ts'
-import { PipelinedConnection } from './pipelined-connection.ts'
+import { PlainCalls, type DirectPlan } from './plain-calls.ts'
 import type { ActivityFeed } from './activity-feed.ts'
 import { ScanStarts } from './scan-start.ts'
-import { DeferredIndexMoves } from './deferred-index-moves.ts'
 import { UNKNOWN_NOW } from './ready-lanes.ts'
-import { PostgresTables, type PostgresTablesDependencies } from './tables.ts'
+import { PostgresTables } from './tables.ts'
 
 /** Each pass loads everything that the one before lacked. No work of Sluice needs more passes. */
 const MAX_PASSES = 100
-/**
- * An optimistic append inserts lanes that it takes for new after all other locks, so outside the common lock order. If it would
- * wait for a transaction that waits for it, it gives up long before the server looks for a deadlock.
- */
-const SET_LOCK_TIMEOUT = `select set_config('lock_timeout', '500ms', true)`
 /** The maximum number of retries of a transaction after a conflict. */
 const MAX_ATTEMPTS = 20
 /** A transaction that needs lanes that others hold is retried for this long, however often. */
@@ -37,24 +30,20 @@ export interface TransactionsDependencies {
   readonly clock: Clock | undefined
   readonly notifications: Notifications
   readonly activityFeed: ActivityFeed
+  /** For tests only: how to treat the next call that the rules need not decide. */
+  readonly planDirect?: (() => DirectPlan) | undefined
 }
 
 export class Transactions implements Committer {
   readonly durable = { isDurable: true, reason: 'the server commits to its log before anything is acknowledged' }
   readonly #dependencies: TransactionsDependencies
   readonly #scanStarts = new ScanStarts()
-  readonly #deferredMoves = new DeferredIndexMoves()
-  readonly #cache: OptimisticCache
-  readonly #pipelined: PipelinedConnection
-  readonly #lockingWrites = new Set<Promise<unknown>>()
+  readonly direct: DirectCalls
   #open = true
 
   constructor(dependencies: TransactionsDependencies) {
     this.#dependencies = dependencies
-    this.#cache = new OptimisticCache(dependencies.clock)
-    this.#pipelined = new PipelinedConnection(dependencies.pool)
-    // The pool never retires a connection for its age, so a removed connection was lost.
-    dependencies.pool.on('remove', () => this.#cache.reset())
+    this.direct = new PlainCalls({ ...dependencies, isOpen: () => this.#open }, this.#scanStarts)
   }
 
   get hints(): Notifications {
@@ -71,60 +60,6 @@ export class Transactions implements Committer {
 
   read<T>(work: TransactionBody<T>): Promise<T> {
     return this.#runWithRetries(work, true)
-  }
-
-  /**
-   * `writeArrivals` tries an optimistic append, which is decided on the cache and sent at once. If the cache was stale, the
-   * append runs again as an ordinary transaction.
-   */
-  async writeArrivals<T>(work: TransactionBody<T>): Promise<T> {
-    if (this.#open && this.#cache.isUsable) {
-      // Ordinary appends that are running here most likely change the same lanes.
-      await Promise.allSettled(this.#lockingWrites)
-      const optimistic = await this.#tryOptimistic(work)
-      if (optimistic !== undefined) return optimistic.value
-    }
-    const written = this.write(work)
-    this.#lockingWrites.add(written)
-    return written.finally(() => this.#lockingWrites.delete(written))
-  }
-
-  async #tryOptimistic<T>(work: TransactionBody<T>): Promise<{ readonly value: T } | undefined> {
-    const client = await this.#pipelined.acquire().catch((error: unknown) => {
-      throw toSluiceError(error)
-    })
-    let broken = false
-    let tables: PostgresTables | undefined
-    let committed: Promise<boolean> | undefined
-    try {
-      // Between here and the send, nothing is awaited: the next optimistic append builds on this one.
-      const now = this.#cache.now
-      if (now === undefined) return undefined
-      tables = this.#createTables([], { isOptimistic: true, now })
-      const made = tryRun(() => work(tables as PostgresTables, now))
-      if (tables.hasTableMisses || made.kind === 'failed') return undefined
-      const writes = tables.buildWrites()
-      const db = new Connection(client, false)
-      const begun = [db.query('begin'), db.query(SET_LOCK_TIMEOUT)]
-      const sent = Promise.all([tables.sendOptimistic(db, writes), (committed = db.commit()), ...begun])
-      tables.updateCache()
-      const [, isCommitted] = await sent
-      if (!isCommitted) throw new SluiceError('STORE_FAILED', 'The server undid the transaction.')
-      this.#cache.recordHit()
-      return made
-    } catch (error) {
-      tables?.lanes.evictFromCache()
-      if (isServerRejection(error)) {
-        this.#cache.recordMiss()
-        return undefined
-      }
-      broken = committed !== undefined
-      throw toSluiceError(error)
-    } finally {
-      // The connection is not released before its last reply has arrived.
-      await committed?.catch(() => {})
-      this.#pipelined.release(broken)
-    }
   }
 
   readClockAndEpoch(): Promise<Reply> {
@@ -144,7 +79,7 @@ export class Transactions implements Committer {
     let lockFirst: readonly LaneId[] = []
     for (let left = MAX_ATTEMPTS; ;) {
       if (!this.#open) throw new SluiceError('STORE_CLOSED', 'The store was closed.')
-      const tables = this.#createTables(lockFirst, { isOptimistic: false, now: this.#dependencies.clock?.now() })
+      const tables = this.#createTables(lockFirst)
       try {
         return await this.#runOnce(work, readOnly, tables)
       } catch (error) {
@@ -157,13 +92,10 @@ export class Transactions implements Committer {
     }
   }
 
-  #createTables(
-    lockFirst: readonly LaneId[],
-    how: Pick<PostgresTablesDependencies, 'isOptimistic' | 'now'>,
-  ): PostgresTables {
-    const { name, schema } = this.#dependencies
-    const ofProcess = { scanStarts: this.#scanStarts, deferredMoves: this.#deferredMoves, cache: this.#cache }
-    return new PostgresTables({ lockFirst, name, lockNamespace: `sluice/${schema}/`, ...ofProcess, ...how })
+  #createTables(lockFirst: readonly LaneId[]): PostgresTables {
+    const { name, schema, clock } = this.#dependencies
+    const lockNamespace = `sluice/${schema}/`
+    return new PostgresTables({ lockFirst, name, lockNamespace, scanStarts: this.#scanStarts, now: clock?.now() })
   }
 
   async #runOnce<T>(work: TransactionBody<T>, readOnly: boolean, tables: PostgresTables): Promise<T> {
@@ -173,7 +105,6 @@ export class Transactions implements Committer {
       const db = new Connection(client, readOnly)
       const begun = db.query(readOnly ? 'begin read only' : 'begin')
       const [result] = await Promise.all([runPasses(db, work, tables), begun])
-      tables.updateCache()
       return result
     } catch (error) {
       broken = await client.query('rollback').then(

@@ -58,8 +58,12 @@ create or replace view work with (security_invoker = true) as
     from jsonb_to_record((case when position('\u' in l.rest) = 0 then l.rest
       else regexp_replace(l.rest, '(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})', '\1?', 'g') end)::jsonb -> 'run') as run
       (state text, rank int, upto bigint, "isDeadLetter" boolean, tries int, until bigint, attempts jsonb)
-    where not run."isDeadLetter" offset 0
-  ) t on l.rest is not null) on u.n is null and d.id is null and l.id = r.lane
+    where not run."isDeadLetter"
+    union all
+    select 'running', 0, l.lease, null, array(select p.event from places p where p.lane = l.row and p.rank = 0 and p.pos <= l.upto)
+      || case when l.first_pos <= l.upto then l.first_event end
+    where l.token is not null offset 0
+  ) t on l.rest is not null or l.token is not null) on u.n is null and d.id is null and l.id = r.lane
   -- A lane that belongs to another tenant is not seen: nobody is told then what became of the event in it.
   where ((select sees_every_tenant()) or d.id is not null or u.n is not null or l.id is not null or r.wiped)
     -- What ended it is the first that had it: a replay changes nothing.

@@ -66,6 +66,20 @@ const RUN_DEFAULTS: RareRunFields = {
   attempts: [],
 }
 
+/** `PLAIN_RUN` holds the fields that all plain runs share. */
+export const PLAIN_RUN: RareRunFields & Pick<RunState, 'state' | 'rank' | 'isDeadLetter' | 'tries'> = {
+  ...RUN_DEFAULTS,
+  state: 'running',
+  rank: 0,
+  isDeadLetter: false,
+  tries: 0,
+}
+
+/** `isPlainRunning` returns whether the run is in its first attempt, as most runs are, and nothing has happened to it. */
+export function isPlainRunning(run: RunState): boolean {
+  return run.state === 'running' && run.rank === 0 && !run.isDeadLetter && run.tries === 0 && hasUsualFields(run)
+}
+
 /** `serializeRareFields` stores the fields that most lanes do not need. It returns null for a lane that only waits. Fields with their default value are omitted. */
 export function serializeRareFields(lane: Lane): string | null {
   const { left, replays, queuedDeadLetters, blocks, hold, keepUntil, run } = lane
@@ -80,7 +94,13 @@ export function serializeRareFields(lane: Lane): string | null {
 /** A new run has only defaults and is written with every claim, so this path does not compare each field. */
 function omitRunDefaults(run: RunState): Partial<RunState> {
   const { id, state, token, until, rank, upto, isDeadLetter, events, bytes, cap, started, tries } = run
-  const isUsual =
+  if (hasUsualFields(run))
+    return { id, state, token, until, rank, upto, isDeadLetter, events, bytes, cap, started, tries }
+  return omitDefaults(run, RUN_DEFAULTS)
+}
+
+function hasUsualFields(run: RunState): boolean {
+  return (
     run.first &&
     run.parent === '' &&
     run.replay === '' &&
@@ -89,8 +109,7 @@ function omitRunDefaults(run: RunState): Partial<RunState> {
     run.state64 === '' &&
     run.attempts.length === 0 &&
     !(run.failed || run.cancel || run.full || run.committed || run.purged)
-  if (isUsual) return { id, state, token, until, rank, upto, isDeadLetter, events, bytes, cap, started, tries }
-  return omitDefaults(run, RUN_DEFAULTS)
+  )
 }
 
 export function parseRareFields(written: string): RareLaneFields {

@@ -5,11 +5,11 @@ import { openSync, writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { setTimeout } from 'node:timers/promises'
 import type { Sluice } from '../../../src/index.ts'
-import { openStore } from '../../../src/store/open.ts'
 import { appOn } from '../../engine-kill/app.ts'
 import { drained } from '../../engine-kill/drained.ts'
 import { inputOf, LEASE_OF_MANY, ledgerFile, now, type Line } from '../../engine-kill/load.ts'
 import { Chance, seedOf } from '../../sqlite/kill-load.ts'
+import { openInMode } from '../direct-calls.ts'
 import { WatchedStore } from './watched-store.ts'
 
 const [folder = '', seed = '', number = '0', role = 'work', url = ''] = process.argv.slice(2)
@@ -79,7 +79,8 @@ function watchTime(stoodStill: (ms: number) => void): void {
 
 process.once('disconnect', () => process.exit())
 process.on('message', () => enough.abort())
-const bare = await openStore(url, { connections: CONNECTIONS })
+/** On PostgreSQL, the processes differ in who decides the calls that need no rules. */
+const bare = await openInMode(url, { connections: CONNECTIONS }, life)
 const watched = new WatchedStore(bare, tell)
 const options = { store: watched.store, lease: LEASE_OF_MANY, heartbeat: HEARTBEAT, process: `life-${life}` }
 const app = appOn(options, chanceOf('handlers'), tell)

@@ -6,9 +6,10 @@ import { systemClock } from '../../../src/clock.ts'
 import type { Sluice } from '../../../src/index.ts'
 import { attachTest } from '../../../src/app/sluice.ts'
 import type { RetentionPolicy, Store } from '../../../src/store/contract/index.ts'
-import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import { connectStore, createStore, openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { Chance, seedOf } from '../../sqlite/kill-load.ts'
 import { LEASE, tortured, type Scene } from './app.ts'
+import { DIRECT_CALLS_MODES, planOf } from '../direct-calls.ts'
 import { Ledger } from './ledger.ts'
 import { operate } from './operator.ts'
 import { noteError, untilAnswered } from './patient.ts'
@@ -127,8 +128,12 @@ class Cluster {
     const cluster = new Cluster(options, stores, client, label)
     try {
       await client.connect()
+      // The stores differ in who decides the calls that need no rules.
+      const modes = [...DIRECT_CALLS_MODES, 'mixed'] as const
+      const storeOptions = { url: named, schema, connections: CONNECTIONS, acceptLoss: true }
       for (let n = 0; n < STORES; n++) {
-        stores.push(await openPostgresStore({ url: named, schema, connections: CONNECTIONS, acceptLoss: true }))
+        const plan = planOf(modes[n % modes.length] ?? 'direct', options.seed + n)
+        stores.push(createStore(await connectStore(storeOptions), storeOptions, plan))
       }
       await client.query(`set search_path = "${schema}"`)
       for (let n = 0; n < WORKERS; n++) await cluster.#newWorker(stores[n % STORES] as Store)
@@ -253,7 +258,7 @@ class Cluster {
   /** Describes the remaining work; empty if no work remains. Any change of the text shows progress. */
   async #left(): Promise<string> {
     const { rows } = await this.#client.query<{ what: string }>(
-      `select concat_ws(' ', 'lane', flow, convert_from(key, 'UTF8'), waiting, due, lease, rest, rev) as what from lanes
+      `select concat_ws(' ', 'lane', flow, convert_from(key, 'UTF8'), waiting, due, lease, rest, ticket, token) as what from lanes
       union all select concat_ws(' ', 'mark', reason, flow, tries) from marks
       union all select concat_ws(' ', 'outbox', id, refused) from outbox`,
     )

@@ -56,7 +56,8 @@ export async function readAll(client: pg.Client, schema: string): Promise<Tables
     const { rows } = await client.query<{ row: unknown }>(sql)
     tables[tablename] = rows.map(({ row }) => row)
   }
-  return tables as unknown as Tables
+  const { letters = [], ...others } = tables
+  return { ...others, deadLetters: letters } as unknown as Tables
 }
 
 /** Decodes a column of bytes. */

@@ -67,8 +67,6 @@ create table lanes (
   ring_ticket bigint not null,
   -- The lease end at the time when the position was set: a claimed lane keeps its position, and scans skip it.
   ring_lease bigint,
-  -- Unique to each write.
-  rev bigint not null,
   -- One of the lane's placements: a lane with a single event has no row in the table places.
   first_pos bigint,
   first_event bigint,
@@ -78,7 +76,17 @@ create table lanes (
   lease bigint,
   -- Set only while the lane is empty: the row is kept until then, to remember when the lane last ran or that it is held.
   keep_until bigint,
-  -- What few lanes have, as JSON: run, hold, replays, dead letters.
+  -- The run of most lanes: its first attempt is running. The others are in `rest`.
+  token bigint,
+  run bigint,
+  started bigint,
+  upto bigint,
+  run_events int,
+  run_bytes bigint,
+  run_cap bigint,
+  -- Whether the deadline does not depend on the window: that of a run, or of a dead letter. No event can change `rest` then.
+  pinned boolean not null default false,
+  -- What few lanes have, as JSON: another run, hold, replays, dead letters.
   rest text
 -- Leaves room to write each row once more in its page, with a run.
 ) with (fillfactor = 35);
@@ -158,14 +166,6 @@ create table marks (
 create index marks_due on marks (due, id);
 create index marks_event on marks (event);
 create index marks_outbox on marks (error, id) where reason = 'outbox';
-
--- Rejects a transaction that was decided on stale rows, in the middle of its statements.
-create function must_be(counted bigint, wanted bigint) returns void language plpgsql as $$
-begin
-  if counted <> wanted then
-    raise exception 'sluice: decided on what is no longer so' using errcode = 'SL001';
-  end if;
-end $$;
 
 -- Rejects what the rules would reject, while the publisher's transaction can still be rolled back. The checks are one function:
 -- the server parses written-out checks anew with each insert, which took publishing twice as long. Lengths exclude the escape

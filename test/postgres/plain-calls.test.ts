@@ -1,7 +1,7 @@
-// Tests optimistic appends, which the server rejects if the cache was stale. After any change by another process, no event is
-// lost, stored twice or out of order.
+// Tests calls that need no rules: the server decides each of them in one statement. If it gives one up, nothing is written, and the
+// rules decide.
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { laneId } from '../../src/model/identity.ts'
 import { createClaimRequest, done, createEventToStore } from '../conformance/builders.ts'
@@ -23,7 +23,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
   let request = 0
 
   beforeEach(async () => {
-    schema = `guesses_${process.pid}_${opened++}`
+    schema = `plain_${process.pid}_${opened++}`
     const open = (): Promise<Store> => openPostgresStore({ url, schema, connections: 3, acceptLoss: true })
     ours = await open()
     theirs = await open()
@@ -52,16 +52,71 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     return reply.claimed
   }
 
-  it('an append to a cached lane reads no row, and takes one round trip', async () => {
-    await acquaint(ours, 'k')
-    const statements = await statementsOf(() => send(ours, ['third'], 'k'))
-    expect(statements[0]).toBe('begin')
+  it('an append of new events, and a turn of plain runs, are one statement each', async () => {
+    // A process that the store does not know yet is for the rules.
+    await runs(ours)
+    expect(await statementsOf(() => send(ours, ['first'], 'k'))).toEqual([
+      expect.stringMatching(/^select \* from append_/),
+    ])
+    expect(await statementsOf(() => send(ours, ['second'], 'k'))).toEqual([
+      expect.stringMatching(/^select \* from append_/),
+    ])
+    const turn = expect.stringMatching(/^select \* from settle_and_claim_/) as string
+    let claimed: readonly LeasedRun[] = []
+    expect(await statementsOf(async () => (claimed = await runs(ours)))).toEqual([turn])
+    expect(namesIn(claimed)).toEqual(['first', 'second'])
+    await send(ours, ['third'], 'k')
+    expect(await statementsOf(async () => (claimed = await runs(ours, claimed)))).toEqual([turn])
+    expect(namesIn(claimed)).toEqual(['third'])
+    expect(await statementsOf(async () => (claimed = await runs(ours, claimed)))).toEqual([turn])
+    expect(claimed).toEqual([])
+    expect((await ours.find({ kind: 'lanes', filter: {}, cursor: '', n: 10 })).items).toEqual([])
+  })
+
+  it('a run that the rules have claimed is settled without them', async () => {
+    await send(ours, ['first'], 'k')
+    const claimed = await runs(ours)
+    const statements = await statementsOf(() => runs(ours, claimed))
+    expect(statements).toEqual([expect.stringMatching(/^select \* from settle_and_claim_/)])
+  })
+
+  it('a lane that is not plain is for the rules, which see what the server decided before', async () => {
+    await runs(ours)
+    await send(ours, ['first'], 'k')
+    const claimed = await runs(ours)
+    await send(ours, ['second'], 'k')
+    const { lane, token, runId } = claimed[0] as LeasedRun
+    const retry = { lane, token, ...SETTLED, outcome: { kind: 'retry', after: 0 } } as const
+    const turn = { process: 'ours', routes: 1, budget: 64_000_000, claim: [createClaimRequest()] }
+    const again = await ours.settleAndClaim({ ...turn, request: ++request, settle: [retry] })
+    expect(again).toMatchObject({ settled: ['ok'], claimed: [{ runId, tries: 1, events: [{}] }] })
+    // An event that joins a lane with such a run needs no rules.
+    expect(await statementsOf(() => send(theirs, ['third'], 'k'))).toHaveLength(1)
+    expect(namesIn(await runs(ours, again.claimed))).toEqual(['second', 'third'])
+  })
+
+  it('a held lane gives up the append of the server, not the event', async () => {
+    await send(ours, ['first'], 'k')
+    const act = { kind: 'hold', reason: 'test', by: 'test', for: 60_000 } as const
+    await ours.steer({ what: 'lanes', ids: [laneId('flow', 'k')], act })
+    const statements = await statementsOf(async () => expect(await send(ours, ['second'], 'k')).toEqual(['stored']))
+    expect(statements[0]).toMatch(/^select \* from append_/)
     expect(statements.at(-1)).toBe('commit')
-    expect(statements.filter((sql) => /from (lanes|events|identities)/.test(sql))).toEqual([])
-    // The other process does not have the lane in its cache, and its append is rejected first.
-    const theirsSent = await statementsOf(() => send(theirs, ['fourth'], 'k'))
-    expect(theirsSent.some((sql) => sql.includes('from lanes where id = any'))).toBe(true)
-    expect(namesIn(await runs(ours))).toEqual(['k first', 'k second', 'third', 'fourth'])
+    const { item } = await theirs.get({ kind: 'lanes', id: laneId('flow', 'k') })
+    expect(item).toMatchObject({ waiting: 2, hold: { reason: 'test' } })
+  })
+
+  it('after calls that the server gave up, the next ones go to the rules at once', async () => {
+    const [known] = [event('known', 'k')]
+    await append(ours, [known])
+    for (const attempts of [1, 2, 4]) {
+      const gaveUp = await statementsOf(() => append(ours, [known]))
+      expect(gaveUp[0]).toMatch(/^select \* from append_/)
+      for (let n = 0; n < attempts; n++) {
+        const statements = await statementsOf(() => append(ours, [known]))
+        expect(statements.filter((sql) => sql.includes('append_'))).toEqual([])
+      }
+    }
   })
 
   it('two processes that append to one lane in turns store each event once, in the order of arrival', async () => {
@@ -90,24 +145,6 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(namesIn(await runs(theirs, claimed))).toEqual(['during the run'])
   })
 
-  it('an append to waiting events writes only these, and another process finds all changes', async () => {
-    const MINUTE = 60_000
-    const lane = laneId('flow', 'k')
-    const window = (quiet: number, max: number): EventToStore =>
-      createEventToStore('windowed', { key: 'k', quiet: quiet * MINUTE, max: max * MINUTE }, systemClock.now())
-    await append(ours, [window(60, 120)])
-    await append(ours, [window(60, 120)])
-    const joins = await statementsOf(() => append(ours, [window(60, 120)]))
-    expect(joins.filter((sql) => sql.includes('update lanes'))).toHaveLength(1)
-    expect(joins.some((sql) => /update lanes.*\b(cap|rest|rings) = /.test(sql))).toBe(false)
-    // This event also moves the deadline back, but not as far.
-    await append(ours, [window(180, 90)])
-    await append(theirs, [window(180, 180)])
-    const { item } = await theirs.get({ kind: 'lanes', id: lane })
-    expect(item?.waiting).toBe(5)
-    expect((item?.due ?? 0) - systemClock.now()).toBeLessThanOrEqual(90 * MINUTE)
-  })
-
   it('an event that another process has stored is a duplicate, and the rest of the batch is stored', async () => {
     await acquaint(ours, 'k')
     const same = event('same', 'k')
@@ -117,7 +154,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(await append(ours, [same])).toEqual(['repeated'])
   })
 
-  it('an append that cannot be written is not written in part, optimistic or not, and the process continues', async () => {
+  it('an append that cannot be written is not written in part, and the process continues', async () => {
     await acquaint(ours, 'known')
     for (const key of ['known', 'unknown']) {
       const broken = { ...event('broken', key), body: 'no bytes' as unknown as Uint8Array }
@@ -141,53 +178,6 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(namesIn(await runs(ours))).toEqual(['k first', 'k second'])
   })
 
-  it('an append that depends on a rejected one is rejected too, whatever was written in between', async () => {
-    const [first = '', second = ''] = ['k', 'l'].toSorted((one, other) =>
-      laneId('flow', one) < laneId('flow', other) ? -1 : 1,
-    )
-    await acquaint(ours, first)
-    await acquaint(ours, second)
-    const holder = new pg.Client({ connectionString: url })
-    await holder.connect()
-    await holder.query(`set search_path = ${schema}`)
-    await holder.query('begin')
-    await holder.query('select from lanes where id = $1 for update', [laneId('flow', first)])
-    const both = append(ours, [event('ours', first), event('ours too', second)])
-    const onThat = send(ours, ['ours after that'], second)
-    const waiting = 'select count(*) as n from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))'
-    await expect.poll(async () => (await holder.query<{ n: string }>(waiting)).rows[0]?.n, { interval: 5 }).toBe('1')
-    // The lane has now been written as often as the pending append would have left it. That append is about to be rejected.
-    const claimed = await runs(theirs)
-    expect(namesIn(claimed)).toEqual([`${second} first`, `${second} second`])
-    await holder.query('update lanes set rev = 7 where id = $1', [laneId('flow', first)])
-    await holder.query('commit')
-    await holder.end()
-    expect([await both, await onThat]).toEqual([['stored', 'stored'], ['stored']])
-    const others = [`${first} first`, `${first} second`, 'ours']
-    expect(namesIn(await runs(theirs, claimed)).toSorted()).toEqual(
-      [...others, 'ours too', 'ours after that'].toSorted(),
-    )
-  })
-
-  it('after a lost connection the cache is empty, because the server may have forgotten numbers that it issued', async () => {
-    const address = `${url}${url.includes('?') ? '&' : '?'}application_name=${schema}`
-    const lost = await openPostgresStore({ url: address, schema, connections: 3, acceptLoss: true })
-    onTestFinished(() => lost.close())
-    await acquaint(lost, 'k')
-    await send(lost, ['third'], 'k')
-    const believes = await statementsOf(() => send(lost, ['fourth'], 'k'))
-    expect(believes.some((sql) => sql.includes('nextval'))).toBe(false)
-    const client = new pg.Client({ connectionString: url })
-    await client.connect()
-    const ended = 'select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = $1'
-    await client.query(ended, [schema])
-    await client.end()
-    await expect.poll(() => lost.stats().catch(() => undefined)).toBeDefined()
-    const asks = await statementsOf(() => send(lost, ['fifth'], 'k'))
-    expect(asks.some((sql) => sql.includes('nextval'))).toBe(true)
-    expect(asks.some((sql) => sql.includes('from lanes where id = any'))).toBe(true)
-  })
-
   it('many simultaneous appends of two processes are all stored, once', async () => {
     await Promise.all([acquaint(ours, 'k'), acquaint(theirs, 'k')])
     const all = await Promise.all(
@@ -206,10 +196,10 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
 async function statementsOf(act: () => Promise<unknown>): Promise<readonly string[]> {
   sent.length = 0
   await act()
-  return sent.map((sql) => sql.trim().replaceAll(/\s+/g, ' '))
+  // The store looks for old snapshots every five seconds.
+  return sent.filter((sql) => !sql.includes('pg_stat_activity')).map((sql) => sql.trim().replaceAll(/\s+/g, ' '))
 }
 
-/** Waits until the process has numbers in reserve and the lane in its cache. */
 async function acquaint(by: Store, key: string): Promise<void> {
   await send(by, [`${key} first`], key)
   await send(by, [`${key} second`], key)
