@@ -86,6 +86,7 @@ export const alerts: {
   readonly oldest: (options?: { readonly above?: Duration; readonly paused?: boolean }) => AlertCondition
   readonly storeBytes: ThresholdCondition<number>
   readonly diskFull: ThresholdCondition<number>
+  readonly memoryFull: ThresholdCondition<number>
   readonly limitStarving: ThresholdCondition<Duration>
   readonly clockOffset: ThresholdCondition<Duration>
   readonly oldSnapshot: ThresholdCondition<Duration>
@@ -127,6 +128,10 @@ export const alerts: {
   },
   diskFull: ({ above = 0.9 } = {}) => {
     return ({ diskUsed = 0 }) => diskUsed > above && `The disk of the store is ${(diskUsed * 100).toFixed(1)} % full.`
+  },
+  memoryFull: ({ above = 0.8 } = {}) => {
+    return ({ memoryUsed = 0 }) =>
+      memoryUsed > above && `The memory of the Redis server is ${(memoryUsed * 100).toFixed(1)} % full.`
   },
   limitStarving: ({ above = '5m' } = {}) => {
     const most = parseDuration(above, 'alerts.limitStarving.above')

@@ -74,6 +74,7 @@ export class Alerting {
       oldestPaused: longestDue(stats.flows.filter(({ paused }) => paused !== undefined)),
       storeBytes: stats.bytes,
       diskUsed: await storeHandle.diskUsed(),
+      memoryUsed: stats.memoryUsed,
       keepBytes,
       limits: stats.limits.map(({ name, pausedUntil, last }) => {
         const pausedFor = Math.max(0, pausedUntil - now)

@@ -23,6 +23,8 @@ export interface AlertStats {
   readonly storeBytes: number
   /** How full the disk of the store's file is, from 0 to 1; undefined if the store is not a file. */
   readonly diskUsed: number | undefined
+  /** Redis: how full the memory of the server is, from 0 to 1; undefined if the server has no `maxmemory`. */
+  readonly memoryUsed: number | undefined
   /** The option `keep.bytes`, if it is set. */
   readonly keepBytes: number | undefined
   /** How long each limit stays paused, and how long the last caller waits for its slot. */

@@ -18,6 +18,8 @@ export interface OpenStoreOptions {
   readonly connections?: number
   /** PostgreSQL, Redis: accepts a server that may lose acknowledged writes in a crash. Without this option, such a server is rejected. */
   readonly acceptLoss?: boolean
+  /** Redis: what a commit waits for before it is acknowledged: a number of replicas, and the sync of the append-only file. */
+  readonly confirm?: { readonly replicas?: number; readonly fsync?: boolean }
 }
 
 type StoreKind = 'memory' | 'sqlite' | 'postgres' | 'redis' | 'custom'
@@ -52,10 +54,10 @@ async function openAddress(address: string, options: OpenStoreOptions): Promise<
     return openPostgresStore({ url: address, schema, acceptLoss, ...size, ...(clock?.isVirtual === true && { clock }) })
   }
   if (REDIS.test(address)) {
-    const { clock, acceptLoss = false } = options
+    const { clock, confirm, acceptLoss = false } = options
     const [url, prefix] = parseRedisAddress(address)
     const { openRedisStore } = await import('./redis/store.ts')
-    return openRedisStore({ url, prefix, acceptLoss, ...(clock?.isVirtual === true && { clock }) })
+    return openRedisStore({ url, prefix, acceptLoss, confirm, ...(clock?.isVirtual === true && { clock }) })
   }
   throw unknownAddress(address)
 }

@@ -126,6 +126,7 @@ export class StoreMetrics {
   readonly bytes: Gauge = gauge('store_bytes', 'Size of the store.')
   readonly maxBytes: Gauge = gauge('store_limit_bytes', 'Maximum size of the store; missing if it is unbounded.')
   readonly diskUsed: Gauge = gauge('store_disk_used_ratio', "How full the disk of the store's file is, 0 to 1.")
+  readonly memoryUsed: Gauge = gauge('store_memory_used_ratio', 'How full the memory of the Redis server is, 0 to 1.')
   readonly deadRows: Gauge = gauge('store_dead_rows', 'Rows that vacuum has not removed yet; PostgreSQL only.', 'table')
   readonly oldestSnapshot: Gauge = gauge(
     'store_oldest_snapshot_seconds',

@@ -146,7 +146,7 @@ export class Metrics {
     }
   }
 
-  #setStats({ flows, deadLetters, unrouted, limits, bytes, vacuum, now }: StatsReply): void {
+  #setStats({ flows, deadLetters, unrouted, limits, bytes, vacuum, memoryUsed, now }: StatsReply): void {
     const current = this.#storeMetrics
     for (const { flow, due = Infinity, paused } of flows) {
       current.oldest.setMax(Math.max(0, now - due) / 1_000, flow)
@@ -160,6 +160,7 @@ export class Metrics {
       current.limitBusy.setMax(Math.max(paused, ...its.map(({ last }) => last - now)) / 1_000, limit)
     }
     current.bytes.add(bytes)
+    if (memoryUsed !== undefined) current.memoryUsed.add(memoryUsed)
     if (vacuum === undefined) return
     for (const [table, count] of Object.entries(vacuum.deadRows)) current.deadRows.add(count, table)
     current.oldestSnapshot.add((vacuum.oldestSnapshot?.age ?? 0) / 1_000)

@@ -248,6 +248,8 @@ export interface StatsReply extends Reply {
   readonly durable: { readonly isDurable: boolean; readonly reason: string }
   /** Only from a store on a server that vacuums changed rows by itself. At most ten seconds old. */
   readonly vacuum?: VacuumStats
+  /** Only from a store on a server that keeps everything in its memory: how full that is, from 0 to 1. Undefined if it has no bound. */
+  readonly memoryUsed?: number | undefined
 }
 
 export interface ReadBodiesReply extends Reply {

@@ -310,7 +310,7 @@ export type RecordPage<K extends RecordKind> = ReplyBody<FindReply<K>>
 
 export type RecordCount = ReplyBody<CountReply>
 
-export type TableStats = Omit<ReplyBody<StatsReply>, 'durable' | 'vacuum'>
+export type TableStats = Omit<ReplyBody<StatsReply>, 'durable' | 'vacuum' | 'memoryUsed'>
 
 export interface Tables {
   /** A random name, set at creation. It makes run ids unique over all stores. */

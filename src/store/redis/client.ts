@@ -25,11 +25,19 @@ const CONNECT_TIMEOUT = 5_000
 const MAX_RECONNECT_DELAY = 1_000
 
 /** `connectRedis` connects by address with node-redis, or with ioredis if that is the only one installed. */
-export async function connectRedis(url: string): Promise<RedisConnection> {
-  const redis = await importOptional<typeof import('redis')>('redis')
-  if (redis !== undefined) return connectNodeRedis(redis, url)
-  const ioredis = await importOptional<typeof import('ioredis')>('ioredis')
-  if (ioredis !== undefined) return connectIoredis(ioredis, url)
+export async function connectRedis(
+  url: string,
+  clients: readonly ('redis' | 'ioredis')[] = ['redis', 'ioredis'],
+): Promise<RedisConnection> {
+  for (const client of clients) {
+    if (client === 'redis') {
+      const redis = await importOptional<typeof import('redis')>(client)
+      if (redis !== undefined) return connectNodeRedis(redis, url)
+    } else {
+      const ioredis = await importOptional<typeof import('ioredis')>(client)
+      if (ioredis !== undefined) return connectIoredis(ioredis, url)
+    }
+  }
   throw new SluiceError('STORE_DRIVER_MISSING', 'The package redis is not installed.', undefined, INSTALL)
 }
 
@@ -207,7 +215,7 @@ async function connectIoredis(ioredis: typeof import('ioredis'), url: string): P
     client.disconnect()
     throw error
   }
-  const subscriber = client.duplicate({ enableOfflineQueue: true, socketTimeout: 0 })
+  const subscriber = client.duplicate({ enableOfflineQueue: true, maxRetriesPerRequest: null, socketTimeout: 0 })
   subscriber.on('error', () => {})
   return {
     send: ([command = '', ...args]) => client.callBuffer(String(command), args) as Promise<RedisReply>,

@@ -1,7 +1,7 @@
 -- Commits a decision: checks that the rows and ranges that it read are as they were, then writes all its changes or none. No
 -- payload is decoded here.
 -- KEYS[1]: the hash with the counter. The others: the hash (rows) and the sorted set (index, ordered by text) of each table used.
--- ARGV: a flat list, in which a key is named by its number in KEYS.
+-- ARGV[1]: a flat list as MessagePack, in which a key is named by its number in KEYS.
 --   1. the value that the counter must have, '' for any, and how many numbers to draw (see load.lua).
 --   2. the number of row checks. Each: hash, n, then n times field and version, '' if the row must not exist. The first 10 bytes of a
 --      row are its version, which each write changes.
@@ -9,8 +9,8 @@
 --   4. the number of writes. Each: command, key, n, then n arguments.
 -- Returns {the time in ms, the end of the drawn numbers, the conflicts}. A conflict is the number of a check, counted from 1, or 0
 -- for the counter. After a conflict nothing was written.
-local at = 0
-local function take() at = at + 1 return ARGV[at] end
+local at, args = 0, cmsgpack.unpack(ARGV[1])
+local function take() at = at + 1 return args[at] end
 local function key() return KEYS[tonumber(take())] end
 
 local time, conflicts, number = redis.call('TIME'), {}, 0
@@ -38,7 +38,7 @@ if #conflicts == 0 then
   for _ = 1, tonumber(take()) do
     local command, name, n = take(), key(), tonumber(take())
     at = at + n
-    redis.call(command, name, unpack(ARGV, at - n + 1, at))
+    redis.call(command, name, unpack(args, at - n + 1, at))
   end
   if count > 0 then redis.call('HSET', KEYS[1], 'counter', string.format('%.0f', last)) end
 end

@@ -1,12 +1,12 @@
 -- Reads what a decision needs, at one moment. No payload is decoded here.
 -- KEYS[1]: the hash with the counter. The others: the hash (rows) and the sorted set (index, ordered by text) of each table read.
--- ARGV: a flat list, in which a key is named by its number in KEYS.
+-- ARGV[1]: a flat list as MessagePack, in which a key is named by its number in KEYS.
 --   1. how many numbers to draw from the counter, or 0. Drawn numbers are above the time in microseconds, so they do not repeat
 --      even if a failover loses the counter's last value.
 --   2. the number of reads, and the reads: a name of `reads` and the arguments that it takes.
 -- Returns {the time in ms, the end of the drawn numbers, the replies of the reads}.
-local at = 0
-local function take() at = at + 1 return ARGV[at] end
+local at, args = 0, cmsgpack.unpack(ARGV[1])
+local function take() at = at + 1 return args[at] end
 local function key() return KEYS[tonumber(take())] end
 local function range(set, start, stop, direction, limit)
   if direction == 'REV' then return redis.call('ZRANGE', set, start, stop, 'BYLEX', 'REV', 'LIMIT', 0, limit) end

@@ -1,6 +1,7 @@
 // `Scripts` executes the scripts of the store. The server caches a script by its hash and may forget it, e.g. in a restart.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { pack } from './pack.ts'
 import type { RedisArgument, RedisConnection, RedisReply } from './client.ts'
 
 /**
@@ -27,7 +28,7 @@ export async function runScript(
   keys: readonly string[],
   args: readonly RedisArgument[],
 ): Promise<RedisReply> {
-  const rest = [String(keys.length), ...keys, ...args]
+  const rest = [String(keys.length), ...keys, pack(args)]
   try {
     return await connection.send(['EVALSHA', sha, ...rest])
   } catch (error) {

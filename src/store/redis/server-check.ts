@@ -76,3 +76,11 @@ export function describeDurability({ appendOnly, fsync, evictionPolicy }: Server
     reason: 'the server syncs its append-only file once a second: a crash of the machine loses up to about a second',
   }
 }
+
+/** `readMemoryUsed` returns how full the memory of the server is, from 0 to 1; undefined if it has no `maxmemory`. */
+export async function readMemoryUsed(connection: RedisConnection): Promise<number | undefined> {
+  const info = String(await connection.send(['INFO', 'memory']).catch(() => ''))
+  const read = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
+  const max = read('maxmemory')
+  return max === 0 ? undefined : read('used_memory') / max
+}

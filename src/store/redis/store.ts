@@ -1,12 +1,13 @@
 // `openRedisStore` opens the store on a Redis or Valkey server, which many processes share.
 import { randomBytes } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.ts'
-import type { Store } from '../contract/index.ts'
+import type { StatsReply, Store } from '../contract/index.ts'
 import { TableStore } from '../core/store.ts'
 import { connectRedis, type RedisConnection } from './client.ts'
+import { createConfirmation, type ConfirmOptions } from './confirm.ts'
 import { toSluiceError } from './errors.ts'
 import { HintChannel } from './hints.ts'
-import { assertUsableServer, describeDurability, readSettings } from './server-check.ts'
+import { assertUsableServer, describeDurability, readMemoryUsed, readSettings } from './server-check.ts'
 import { toMetaKey } from './tables.ts'
 import { Transactions } from './transactions.ts'
 
@@ -18,6 +19,22 @@ export interface RedisOptions {
   readonly clock?: Clock | undefined
   /** Accepts a server that may lose acknowledged events. The default is to reject such a server. */
   readonly acceptLoss?: boolean
+  /** What a commit waits for before it is acknowledged. */
+  readonly confirm?: ConfirmOptions | undefined
+}
+
+class RedisStore extends TableStore {
+  readonly #connection: RedisConnection
+
+  constructor(parts: ConstructorParameters<typeof TableStore>[0], connection: RedisConnection) {
+    super(parts)
+    this.#connection = connection
+  }
+
+  override async stats(): Promise<StatsReply> {
+    const [stats, memoryUsed] = await Promise.all([super.stats(), readMemoryUsed(this.#connection)])
+    return { ...stats, memoryUsed }
+  }
 }
 
 const DEFAULT_PREFIX = 'sluice'
@@ -27,6 +44,7 @@ export async function openRedisStore({
   prefix = DEFAULT_PREFIX,
   clock,
   acceptLoss = false,
+  confirm,
 }: RedisOptions): Promise<Store> {
   const connection = await connectRedis(url).catch((error: unknown) => {
     throw toSluiceError(error)
@@ -34,6 +52,7 @@ export async function openRedisStore({
   try {
     const settings = await readSettings(connection)
     assertUsableServer(settings, acceptLoss)
+    const awaitDurability = createConfirmation(connection, settings, confirm)
     // All keys have one hash tag, so they are in one slot of a cluster and one script may use them all.
     const tag = `{${prefix}}`
     const name = await readStoreName(connection, tag)
@@ -46,9 +65,9 @@ export async function openRedisStore({
       clock,
       hints,
       durable,
-      awaitDurability: undefined,
+      awaitDurability,
     })
-    return new TableStore({ commits, clock: clock ?? systemClock })
+    return new RedisStore({ commits, clock: clock ?? systemClock }, connection)
   } catch (error) {
     await connection.close()
     throw toSluiceError(error)

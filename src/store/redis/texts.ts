@@ -1,9 +1,12 @@
 // The texts by which rows are ordered. The index of a table is a sorted set in which all scores are equal, so Redis orders its members
 // by their bytes. A member is the text of the index, NUL, and the key of the row; no text of an index contains NUL.
 
+const ZEROS = '0'.repeat(16)
+
 /** `pad` writes a whole number so that texts sort like the numbers. */
 export function pad(n: number): string {
-  return String(Math.max(0, Math.floor(n))).padStart(16, '0')
+  const text = String(Number.isInteger(n) && n > 0 ? n : Math.max(0, Math.floor(n)))
+  return text.length >= ZEROS.length ? text : ZEROS.slice(text.length) + text
 }
 
 /** `quote` writes any text so that none is the beginning of another, without control characters. */
