@@ -84,7 +84,7 @@ test('the package has no source maps, no tests, no sources and no results of mea
   const others = files.filter(
     (file) => file.startsWith('dist/') && !file.startsWith(PAGE) && !/\.(?:js|d\.ts)$/.test(file),
   )
-  expect(new Set(others.map((file) => extname(file)))).toEqual(new Set(['.sql']))
+  expect(new Set(others.map((file) => extname(file)))).toEqual(new Set(['.lua', '.sql']))
   expect(files.length).toBeLessThan(800)
   expect(unpackedSize).toBeLessThan(3_500_000)
 })
