@@ -1,6 +1,7 @@
 // `LaneList` filters and orders lanes by what they do, over a scan that serves everybody who watches. The lanes of a page are read
 // again, so that they are true.
 import type { Millis } from '../clock.ts'
+import { INTERNAL_FLOWS } from '../observe/stats/depth.ts'
 import {
   getShownState,
   isInLine,
@@ -107,7 +108,8 @@ function compareByDeadline(one: LaneSummary, other: LaneSummary): number {
 function createMatcher({ flow, tenant, q }: LaneListFilter): (lane: LaneSummary) => boolean {
   const text = q?.toLowerCase()
   return (lane) =>
-    (flow === undefined || lane.flow === flow) &&
+    // As in the status: what the engine does for itself is shown only to those who ask for it.
+    (flow === undefined ? !INTERNAL_FLOWS.has(lane.flow) : lane.flow === flow) &&
     (tenant === undefined || lane.tenant === tenant) &&
     (text === undefined || lane.keyStart.toLowerCase().includes(text))
 }

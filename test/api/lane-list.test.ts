@@ -21,6 +21,8 @@ const list = async (r: Rig, query: string, key?: string): Promise<Listed> =>
   (await r.get(`/v1/lanes?${query}`, key === undefined ? {} : { key })).body
 const names = ({ items }: Listed): readonly string[] => items.map(({ flow, key, state }) => `${flow}/${key} ${state}`)
 
+const total = (counts: Listed['counts'] = {}): number => Object.values(counts).reduce((sum, n) => sum + n, 0)
+
 describe.each(STORES)('the list of lanes on %s', (store) => {
   test('filters by states, flow, tenant and a text in the key, and counts each state', async () => {
     const r = await seeded(store)
@@ -36,6 +38,19 @@ describe.each(STORES)('the list of lanes on %s', (store) => {
     expect(await list(r, 'q=late&state=held', r.read)).toMatchObject({ counts: { held: 1, waiting: 2 } })
     expect(names(await list(r, 'flow=waits&tenant=acme&order=newest', r.read))).toEqual(['waits/ada waiting'])
     expect(names(await list(r, 'q=nobody', r.read))).toEqual([])
+  })
+
+  test('leaves out the lanes of replays, as the status does, unless they are asked for', async () => {
+    const r = await seeded(store)
+    const before = (await list(r, 'order=due', r.read)).counts
+    await r.app.admin.replays.start({}, { id: 'slow', rate: 1, per: '1h' })
+    await r.t.advance('2s')
+    const all = await list(r, 'order=due', r.read)
+    expect(names(all).filter((name) => name.startsWith('sluice.'))).toEqual([])
+    const status = (await r.get('/v1/status', { key: r.read })).body as { lanes: { total: number } }
+    expect(total(all.counts)).toBe(status.lanes.total)
+    expect(total(before)).toBeGreaterThan(0)
+    expect(names(await list(r, 'order=due&flow=sluice.replay', r.read))).toHaveLength(1)
   })
 
   test('in the order of what happens next, page by page', async () => {

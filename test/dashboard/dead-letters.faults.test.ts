@@ -52,7 +52,7 @@ it('retries one once the handler is fixed, and drops another', async () => {
   const page = await site.open(`dead-letters?flow=invoices&id=${first?.id}`)
   await page
     .getByRole('region', { name: /The dead letter/ })
-    .getByRole('button', { name: 'Retry' })
+    .getByRole('button', { name: 'Retry', exact: true })
     .click()
   await page.getByText('It is no longer a dead letter.').waitFor()
   expect(await site.scene.app.admin.runs.show(first?.id ?? '')).toMatchObject({ kind: 'done' })

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { DEAD_LETTERS, until } from './scene.ts'
-import { openSite, type Site } from './site.ts'
+import { openSite, overflow, type Site } from './site.ts'
 
 let site: Site
 
@@ -118,6 +118,12 @@ it('marks a range of rows, and reaches the acts of a row, by keyboard', async ()
   await lanes.locator('.lane-row').first().waitFor()
   await lanes.keyboard.press('.')
   await expect.poll(() => lanes.evaluate<boolean>("document.activeElement?.closest('[data-acts]') != null")).toBe(true)
+})
+
+it('fits a phone where nothing is declared yet', async () => {
+  const page = await site.open('alerts', { width: 400 })
+  await page.getByText('No alert is declared.').waitFor()
+  expect(await overflow(page)).toBeLessThanOrEqual(0)
 })
 
 it('lets an event drop into its lane, unless the reader wants no motion', async () => {

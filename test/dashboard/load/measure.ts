@@ -53,6 +53,7 @@ const MB = 1_048_576
 export async function visit({ store, load, minutes, chance, progress }: VisitOptions): Promise<VisitFigures> {
   const app = await startApp(store, load, progress)
   const browser = await openBrowser()
+  let sampler: NodeJS.Timeout | undefined
   try {
     const page = await browser.context.newPage()
     const errors: string[] = []
@@ -67,9 +68,11 @@ export async function visit({ store, load, minutes, chance, progress }: VisitOpt
     await page.goto(app.url)
     await page.locator('.verdict .say').waitFor()
     let heap = 0
-    const sampler = setInterval(() => {
-      void heapOf(tools).then((size) => (heap = Math.max(heap, size)))
-    }, SAMPLE_EVERY)
+    const sample = async (): Promise<void> => {
+      // The page may be closed meanwhile.
+      heap = Math.max(heap, await heapOf(tools).catch(() => 0))
+    }
+    sampler = setInterval(() => void sample(), SAMPLE_EVERY)
     const times = new Map<string, number[]>()
     const machineLoad: number[] = []
     const startedAt = performance.now()
@@ -85,7 +88,6 @@ export async function visit({ store, load, minutes, chance, progress }: VisitOpt
       machineLoad.push(rounded(loadavg()[0] ?? 0))
       progress(`round ${round}: ${describe([...times.values()].flat())}, heap at most ${rounded(heap)} MB`)
     }
-    clearInterval(sampler)
     const seconds = (performance.now() - startedAt) / 1_000
     return {
       ...figuresOf(times),
@@ -96,6 +98,7 @@ export async function visit({ store, load, minutes, chance, progress }: VisitOpt
       machineLoad: [Math.min(...machineLoad), Math.max(...machineLoad)],
     }
   } finally {
+    clearInterval(sampler)
     await browser.close()
     await app.stop()
   }

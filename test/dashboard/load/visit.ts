@@ -12,7 +12,7 @@ export interface Step {
 }
 
 /** How long a step may take before the visit fails. */
-const LONGEST_STEP = 20_000
+const LONGEST_STEP = 60_000
 
 /** The lane whose row is open. Rows move while somebody looks at them. */
 const OPEN_LANE = "document.querySelector('.lane-row.chosen')?.dataset.lane"
@@ -56,11 +56,16 @@ export async function measure(page: Page, { name, act, shows }: Step): Promise<n
   return took
 }
 
+const TYPED = "JSON.stringify([...document.querySelectorAll('input')].map(({ value }) => value))"
+
 /** The page forbids `eval`, which Playwright's own function of this kind uses. */
 async function until(page: Page, condition: string): Promise<void> {
   const end = performance.now() + LONGEST_STEP
   while (!(await page.evaluate<boolean>(condition))) {
-    if (performance.now() > end) throw new Error(`The page did not become as expected: ${condition}`)
+    if (performance.now() > end) {
+      const typed = await page.evaluate<string>(TYPED)
+      throw new Error(`The page at ${page.url()}, with ${typed} typed, did not become as expected: ${condition}`)
+    }
     await page.waitForTimeout(20)
   }
 }
