@@ -32,7 +32,7 @@ export interface ReplayedEndpoints {
 }
 
 type ReplayPlacement =
-  | { readonly kind: 'places'; readonly places: readonly Placement[] }
+  | { readonly kind: 'placed'; readonly placements: readonly Placement[] }
   | { readonly kind: 'unrouted'; readonly entry: { readonly error: string } }
   | { readonly kind: 'skipped' | 'unwanted' }
 
@@ -200,18 +200,18 @@ function decideReplay(
   if (body instanceof Error) return { kind: 'failed', error: body.message }
   if (body === undefined || event.purged) return { kind: 'gone' }
   const whole = new FlowEvent({ ...event, body })
-  const places: Placement[] = []
+  const placements: Placement[] = []
   for (const name of record.into) {
     const flow = deps.flows.get(name)
     if (flow === undefined) continue
     const placing = deps.placementsFor(flow, whole)
     if (placing.kind === 'unrouted')
       return { kind: 'failed', error: whole.encrypted ? ERROR_NOT_KEPT : placing.entry.error }
-    if (placing.kind !== 'places') continue
-    places.push(...placing.places.filter(({ key }) => endpoint === undefined || key === endpoint))
+    if (placing.kind !== 'placed') continue
+    placements.push(...placing.placements.filter(({ key }) => endpoint === undefined || key === endpoint))
   }
-  if (places.length === 0) return { kind: 'skipped' }
-  const item = { kind: 'replay', replay: record.id, event: event.id, placements: places } as const
+  if (placements.length === 0) return { kind: 'skipped' }
+  const item = { kind: 'replay', replay: record.id, event: event.id, placements } as const
   return { kind: 'item', item: isHistory ? { ...item, once: true } : item }
 }
 

@@ -109,16 +109,16 @@ function takeWithin(events: readonly EventRecord[], bytes: number): readonly Eve
 
 function planFlow(flow: Flow, events: readonly FlowEvent[], scale: number): PlannedFlow {
   const lanes = new Set<string>()
-  const counts = { places: 0, skipped: 0, unwanted: 0, unrouted: 0 }
+  const counts = { placed: 0, skipped: 0, unwanted: 0, unrouted: 0 }
   for (const event of events) {
     const routed = placementsIn(flow, event, QUIET_ROUTES)
     counts[routed.kind]++
-    if (routed.kind === 'places') for (const { lane } of routed.places) lanes.add(lane)
+    if (routed.kind === 'placed') for (const { lane } of routed.placements) lanes.add(lane)
   }
   const toAll = (n: number): number => Math.round(n * scale)
   return {
     flow: flow.name,
-    placed: toAll(counts.places),
+    placed: toAll(counts.placed),
     skipped: toAll(counts.skipped),
     unwanted: toAll(counts.unwanted),
     failed: toAll(counts.unrouted),

@@ -93,15 +93,11 @@ function isFirstSight({ reason, flow, tries, event }: LeasedUnroutedEvent): bool
   return tries === 1 && (reason === 'outbox' || isDeadLetter)
 }
 
-function emitReceived(
-  event: Event,
-  { placements: places, unrouted, skips }: UnroutedPlacement,
-  emit: AnyListener,
-): void {
+function emitReceived(event: Event, { placements, unrouted, skips }: UnroutedPlacement, emit: AnyListener): void {
   const { id, source, type } = event
-  const flows = [...new Set(places.map((place) => place.flow))]
-  emit('event.received', { event: id, source, type, lanes: places.length, flows })
-  emitUntaken(event, { lanes: places, unrouted, skips }, emit)
+  const flows = [...new Set(placements.map((placement) => placement.flow))]
+  emit('event.received', { event: id, source, type, lanes: placements.length, flows })
+  emitUntaken(event, { lanes: placements, unrouted, skips }, emit)
 }
 
 /** The publisher got its result long ago, so a duplicate, conflict or rejection is emitted here (L10). */

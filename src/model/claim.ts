@@ -38,7 +38,7 @@ export function decideNextClaim(lane: Lane, now: Millis): NextClaim {
   if (lane.queuedDeadLetters > 0) return { kind: 'dead-letter' }
   const replayReady = lane.replays > 0 && lane.replayDue <= now
   const liveReady = lane.waiting > 0 && lane.window <= now
-  const replayTurn = replayReady && (!liveReady || lane.passed >= LIVE_CLAIMS_BEFORE_REPLAY)
+  const replayTurn = replayReady && (!liveReady || lane.liveClaims >= LIVE_CLAIMS_BEFORE_REPLAY)
   return { kind: 'take', rank: replayTurn ? 1 : 0 }
 }
 
@@ -106,11 +106,11 @@ export function beginRun(lane: Lane, id: string, taken: TakenPlacements, context
           window: NEVER,
           // Events left over are due when the run ends. The next window belongs to later events.
           cap: NEVER,
-          left: lane.waiting > gone,
-          passed: lane.replays > 0 ? lane.passed + 1 : 0,
+          hasRemaining: lane.waiting > gone,
+          liveClaims: lane.replays > 0 ? lane.liveClaims + 1 : 0,
           run,
         }
-      : { ...clearHold(lane), replays: lane.replays - gone, replayDue: NEVER, passed: 0, run }
+      : { ...clearHold(lane), replays: lane.replays - gone, replayDue: NEVER, liveClaims: 0, run }
   return scheduleLane(next, context.draw, 'anew')
 }
 

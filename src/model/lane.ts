@@ -80,11 +80,11 @@ export interface Lane {
   /** The latest end of that window: the earliest arrival + max of the events for which the window is open. */
   readonly cap: Millis
   /** A claim left some waiting events over. They are due when the run ends (L7). */
-  readonly left: boolean
+  readonly hasRemaining: boolean
   readonly replays: number
   readonly replayDue: Millis
   /** How many claims took live events while replays waited. */
-  readonly passed: number
+  readonly liveClaims: number
   /** How many dead letters of this lane an operator has queued. */
   readonly queuedDeadLetters: number
   readonly deadLetterDue: Millis
@@ -98,7 +98,7 @@ export interface Lane {
   /** The deadline in the index, which is timer and queue at once (L5). NEVER: the lane is not in it. */
   readonly due: Millis
   readonly ticket: number
-  readonly line: LaneHealth
+  readonly health: LaneHealth
 }
 
 export type LaneIdentity = Pick<Lane, 'id' | 'flow' | 'key' | 'tenant' | 'group'>
@@ -116,10 +116,10 @@ export function createLane(name: LaneIdentity): Lane {
     bytes: 0,
     window: NEVER,
     cap: NEVER,
-    left: false,
+    hasRemaining: false,
     replays: 0,
     replayDue: NEVER,
-    passed: 0,
+    liveClaims: 0,
     queuedDeadLetters: 0,
     deadLetterDue: NEVER,
     blocks: 0,
@@ -129,7 +129,7 @@ export function createLane(name: LaneIdentity): Lane {
     run: undefined,
     due: NEVER,
     ticket: 0,
-    line: HEALTHY,
+    health: HEALTHY,
   }
 }
 
@@ -172,7 +172,7 @@ export function scheduleLane(changed: Lane, draw: DrawNumber, set: 'if-moved' | 
   const due = computeDue(lane)
   if (due !== NEVER && (set === 'anew' || due !== lane.due)) lane.ticket = draw()
   lane.due = due
-  lane.line = computeHealth(lane.run)
+  lane.health = computeHealth(lane.run)
   return lane
 }
 

@@ -43,13 +43,13 @@ export interface RunEndOptions {
 export function endRun(lane: Lane, end: RunEndOptions, at: TransitionContext): Lane {
   const now = at.now
   const tookWaiting = lane.run !== undefined && lane.run.rank === 0 && !lane.run.isDeadLetter
-  const atOnce = lane.left || (end.whileRunning === 'requeue' && tookWaiting)
+  const atOnce = lane.hasRemaining || (end.whileRunning === 'requeue' && tookWaiting)
   const ended: Lane = {
     ...lane,
     run: undefined,
-    left: false,
+    hasRemaining: false,
     window: lane.waiting === 0 ? NEVER : atOnce ? now : Math.max(lane.window, now),
-    cap: lane.waiting === 0 ? NEVER : lane.left ? Math.min(lane.cap, now) : lane.cap,
+    cap: lane.waiting === 0 ? NEVER : lane.hasRemaining ? Math.min(lane.cap, now) : lane.cap,
     replayDue: lane.replays === 0 ? NEVER : now,
     deadLetterDue: lane.queuedDeadLetters === 0 ? NEVER : now,
     ...rememberRunEnd(lane, end, now),
@@ -64,7 +64,7 @@ export function rememberRunEnd(lane: Lane, { keep }: RunEndOptions, now: Millis)
 
 /** `dissolveRun` returns the events to their positions, in one window with the events that arrived meanwhile (L6c). */
 export function dissolveRun(lane: Lane, run: RunState, end: RunEndOptions, at: TransitionContext): Lane {
-  const dueNow = lane.left || lane.waiting === 0 || run.full
+  const dueNow = lane.hasRemaining || lane.waiting === 0 || run.full
   const back: Lane = {
     ...endRun(lane, end, at),
     waiting: lane.waiting + run.events,

@@ -158,14 +158,14 @@ export class Publisher {
 }
 
 /** Usually there is one flow. */
-function uniqueFlows(places: readonly Placement[]): readonly string[] {
-  const flows = places.map(({ flow }) => flow)
+function uniqueFlows(placements: readonly Placement[]): readonly string[] {
+  const flows = placements.map(({ flow }) => flow)
   return flows.length < 2 ? flows : [...new Set(flows)]
 }
 
 function routeEvent(event: RoutableEvent, routes: Routes, to: ReadonlySet<string> | undefined): EventToStore {
-  const { places, unrouted, skips } = route(new FlowEvent(event), routes, to)
-  return { ...event, placements: places, unrouted, skips }
+  const { placements, unrouted, skips } = route(new FlowEvent(event), routes, to)
+  return { ...event, placements, unrouted, skips }
 }
 
 /** Most events are for every matching flow; those are not copied. */

@@ -31,7 +31,7 @@ export interface RouteTable {
 }
 
 export interface RouteResult {
-  readonly places: readonly Placement[]
+  readonly placements: readonly Placement[]
   readonly unrouted: readonly UnroutedFlow[]
   /** The flows that match the event and found no key in it. */
   readonly skips: readonly Skip[]
@@ -41,14 +41,14 @@ export interface RouteResult {
 const MAX_LANES = 100
 
 type FlowRoute =
-  | { readonly kind: 'places'; readonly places: readonly Placement[] }
+  | { readonly kind: 'placed'; readonly placements: readonly Placement[] }
   | { readonly kind: 'unrouted'; readonly entry: UnroutedFlow }
   | { readonly kind: 'skipped' }
   | { readonly kind: 'unwanted' }
 
 /** `to` restricts the flows. */
 export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>): RouteResult {
-  const places: Placement[] = []
+  const placements: Placement[] = []
   const unrouted: UnroutedFlow[] = []
   let skips = NO_SKIPS
   for (const flow of routes.flows) {
@@ -56,17 +56,17 @@ export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>
     const routed = placementsIn(flow, event, routes, to !== undefined)
     if (routed.kind === 'unrouted') unrouted.push(routed.entry)
     else if (routed.kind === 'skipped') skips = [...skips, createNoKeySkip(flow)]
-    else if (routed.kind === 'places') {
-      if (places.length + routed.places.length > MAX_LANES) {
-        unrouted.push({ flow: flow.name, reason: 'fan-out', error: `${routed.places.length} lanes` })
-      } else places.push(...routed.places)
+    else if (routed.kind === 'placed') {
+      if (placements.length + routed.placements.length > MAX_LANES) {
+        unrouted.push({ flow: flow.name, reason: 'fan-out', error: `${routed.placements.length} lanes` })
+      } else placements.push(...routed.placements)
     }
   }
   if (!isReservedSource(event)) {
     const error = to === undefined ? 'This process does not serve it.' : NOT_SERVED_HERE
     for (const name of findForeignFlows(event, routes, to)) unrouted.push({ flow: name, reason: 'unknown-flow', error })
   }
-  return { places, unrouted, skips }
+  return { placements, unrouted, skips }
 }
 
 /** `createNoKeySkip` returns the skip of a flow that found no key in an event. */
@@ -106,13 +106,16 @@ function routeToFlow(flow: Flow, event: FlowEvent, level: number, named: boolean
     const common = { flow: flow.name, group, cancel: flow.whileRunning(typed) === 'cancel' }
     const window = flow.computeWindow(typed, level)
     if (flow.selectKeys === undefined) {
-      return { kind: 'places', places: [createPlacement(keylessLaneId(flow.name, event.id), event.id, common, window)] }
+      return {
+        kind: 'placed',
+        placements: [createPlacement(keylessLaneId(flow.name, event.id), event.id, common, window)],
+      }
     }
     const keys = parseKeys(flow.selectKeys(typed))
     if (keys.length === 0) return { kind: 'skipped' }
     const windowOf = (key: string): WindowParameters => (flow.holdsBack?.(key) === true ? UNBOUNDED : window)
-    const places = keys.map((key) => createPlacement(laneId(flow.name, key), key, common, windowOf(key)))
-    return { kind: 'places', places }
+    const placements = keys.map((key) => createPlacement(laneId(flow.name, key), key, common, windowOf(key)))
+    return { kind: 'placed', placements }
   } catch (error) {
     return createUnroutedFlow(flow, 'key-failed', messageOf(error))
   }
@@ -227,8 +230,8 @@ export function placeUnrouted(entry: LeasedUnroutedEvent, routes: Routes): Unrou
   const placed = { kind: 'unrouted', id, token, confidential: event.encrypted } as const
   // The event was not routed at all: the process that stored it had old routes.
   if (name === '') {
-    const { places, unrouted, skips } = route(event, routes)
-    return { ...placed, placements: places, unrouted: unrouted.map((one) => ({ ...one, after: 0 })), skips }
+    const { placements, unrouted, skips } = route(event, routes)
+    return { ...placed, placements, unrouted: unrouted.map((one) => ({ ...one, after: 0 })), skips }
   }
   // An event can address internal flows only if the engine published it.
   const flow = routes.flows.find((one) => one.name === name && one.isInternal === isReservedSource(event))
@@ -237,10 +240,10 @@ export function placeUnrouted(entry: LeasedUnroutedEvent, routes: Routes): Unrou
   // The flow is known to want the event, unless its `on` threw or no process could call it.
   const isWanted = reason === 'unknown-flow' ? error === NOT_SERVED_HERE : !error.startsWith(ON_THREW)
   const routed = flow === undefined ? unserved : placementsIn(flow, event, routes, isWanted)
-  const places = routed.kind === 'places' ? routed.places : []
+  const placements = routed.kind === 'placed' ? routed.placements : []
   const unrouted = routed.kind === 'unrouted' ? [{ ...routed.entry, after: RETRY_AFTER }] : []
   const skips = routed.kind === 'skipped' && flow !== undefined ? [createNoKeySkip(flow)] : NO_SKIPS
-  return { ...placed, placements: places, unrouted, skips }
+  return { ...placed, placements, unrouted, skips }
 }
 
 /** The bound on `on`, `key` and `window` together, which run while a sender waits (L2a). */

@@ -150,8 +150,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'requeue waits for the window',
     SETTLE,
-    "lane.left || (end.whileRunning === 'requeue' && tookWaiting)",
-    'lane.left',
+    "lane.hasRemaining || (end.whileRunning === 'requeue' && tookWaiting)",
+    'lane.hasRemaining',
   ),
   // L6c
   mutant('an event voids the run it cancels', PLACE, '{ ...run, cancel, full }', '{ ...run, cancel, full, token: 0 }'),
@@ -179,7 +179,7 @@ export const MUTANTS: readonly Mutant[] = [
     'work.tables.placements.takeUpTo(lane, run.rank, run.upto)',
     'work.tables.placements.takeUpTo(lane, run.rank, lane.tail)',
   ),
-  mutant('events left over wait for a new window', SETTLE, 'const atOnce = lane.left || ', 'const atOnce = '),
+  mutant('events left over wait for a new window', SETTLE, 'const atOnce = lane.hasRemaining || ', 'const atOnce = '),
   mutant('a run takes all waiting events', CLAIM, 'taken >= caps.maxEvents || bytes > caps.maxBytes', 'false'),
   mutant(
     'the last is the first',
@@ -271,7 +271,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a replay waits for every live event',
     CLAIM,
-    '(!liveReady || lane.passed >= LIVE_CLAIMS_BEFORE_REPLAY)',
+    '(!liveReady || lane.liveClaims >= LIVE_CLAIMS_BEFORE_REPLAY)',
     '!liveReady',
   ),
   mutant(
@@ -291,7 +291,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'events left over get a window again when the clock is set back',
     SETTLE,
-    'lane.left ? Math.min(lane.cap, now) : lane.cap',
+    'lane.hasRemaining ? Math.min(lane.cap, now) : lane.cap',
     'lane.cap',
   ),
   mutant('an event is a conflict with itself', APPEND, ' || known.id === event.id)', ')'),
@@ -408,13 +408,13 @@ export const MUTANTS: readonly Mutant[] = [
   inSqlite(
     'a group keeps its place after its turn',
     'group-order.ts',
-    'line.set({ ...known, served: turn })',
+    'queue.set({ ...known, served: turn })',
     'void turn',
   ),
   inSqlite(
     'a group that was looked at is gone',
     'group-order.ts',
-    'of aside) line.putBack(position)',
+    'of aside) queue.putBack(position)',
     'of aside) line.delete(position.group)',
   ),
   inSqlite('a lease that is only listed wakes no process', 'lanes.ts', ', this.#newRuns.findFirstLeaseEnd(flow)', ''),

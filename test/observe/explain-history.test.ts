@@ -124,7 +124,7 @@ function deadlineOf(lane: Lane): number | undefined {
 /** The position, by sorting all lanes that could be claimed. */
 function positionOf(lane: Lane, all: readonly Lane[], now: number): number | undefined {
   const line = all
-    .filter((each) => each.due <= now && each.line === lane.line)
+    .filter((each) => each.due <= now && each.health === lane.health)
     .toSorted((one, other) => one.due - other.due || one.ticket - other.ticket)
   const at = line.findIndex((each) => each.id === lane.id)
   return at === -1 ? undefined : at + 1
@@ -146,7 +146,7 @@ function check(said: Explanation, lane: Lane | undefined, all: readonly Lane[], 
     waiting: lane.waiting,
     replays: lane.replays,
     queued: lane.queuedDeadLetters,
-    leftOver: lane.left,
+    leftOver: lane.hasRemaining,
     run: run?.id,
     attempt: run && run.tries + 1,
     triesLeft: run && Math.max(0, TRIES - run.tries),

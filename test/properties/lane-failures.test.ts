@@ -22,7 +22,7 @@ describe('L12 crash', () => {
         const lines = []
         for (let lapse = 1; lapse <= 3; lapse++) {
           driver.wait(driver.lane.due - driver.now + late)
-          lines.push(driver.lane.line)
+          lines.push(driver.lane.health)
           expect(driver.claim(ALL)).toBe('resume')
           expect(driver.lane.run).toMatchObject({ id, events, lapses: lapse, tries: failures, cancel: false })
         }
@@ -51,19 +51,19 @@ describe('L24 bulkhead', () => {
   it('a lane is failing from its failure until an attempt ends in another way', () => {
     const driver = running(1)
     driver.settle({ kind: 'retry', after: 10 }, WINDOW)
-    expect(driver.lane.line).toBe(FAILING)
+    expect(driver.lane.health).toBe(FAILING)
     driver.wait(10)
     driver.claim(ALL)
-    expect(driver.lane.line).toBe(FAILING)
+    expect(driver.lane.health).toBe(FAILING)
     driver.settle({ kind: 'snoozed', after: 10 }, WINDOW)
-    expect(driver.lane.line).toBe(HEALTHY)
+    expect(driver.lane.health).toBe(HEALTHY)
     driver.wait(10)
     driver.claim(ALL)
     driver.settle({ kind: 'retry', after: 10 }, WINDOW)
     driver.wait(10)
     driver.claim(ALL)
     driver.settle({ kind: 'done' }, WINDOW)
-    expect(driver.lane.line).toBe(HEALTHY)
+    expect(driver.lane.health).toBe(HEALTHY)
   })
 })
 

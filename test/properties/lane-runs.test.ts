@@ -113,7 +113,7 @@ describe('L7 a run takes', () => {
         for (const { size } of waiting) driver.place({ ...PLAIN, size })
         driver.claim({ ...ALL, ...most, take })
         expect(driver.run?.rows.map(({ pos }) => pos)).toEqual([take === 'first' ? 1 : waiting.length])
-        expect([driver.lane.waiting, driver.lane.bytes, driver.lane.left]).toEqual([0, 0, false])
+        expect([driver.lane.waiting, driver.lane.bytes, driver.lane.hasRemaining]).toEqual([0, 0, false])
       }),
     )
   })

@@ -150,7 +150,7 @@ describe('a lane in any history', () => {
   it('L12 and L24: the health follows from the lapses, counting the coming one, and from the last attempt', () => {
     always(({ lane, run }) => {
       const lapses = run === undefined ? 0 : run.lapses + (run.running ? 1 : 0)
-      expect(lane.line).toBe(lapses >= 2 ? SUSPECT : run?.failed === true ? FAILING : HEALTHY)
+      expect(lane.health).toBe(lapses >= 2 ? SUSPECT : run?.failed === true ? FAILING : HEALTHY)
       expect(lane.run?.tries).toBe(run?.tries)
       expect(lane.run?.lapses).toBe(run?.lapses)
       expect(run?.lapses ?? 0).toBeLessThan(LAPSES_MAX)
@@ -168,10 +168,13 @@ describe('a lane in any history', () => {
         notes.rank === 0 &&
         notes.deadLetter === undefined
       // Remaining events may have been dropped meanwhile; the lane may know, and new events then keep their window.
-      if (before.left || requeue) expect(lane.window).toBe(now)
+      if (before.hasRemaining || requeue) expect(lane.window).toBe(now)
       else expect(lane.window).toBe(Math.max(before.window, now))
-      if (before.left) expect(notes.leftOver).toBe(true)
-      expect([lane.left, lane.cap]).toEqual([false, before.left ? Math.min(before.cap, now) : before.cap])
+      if (before.hasRemaining) expect(notes.leftOver).toBe(true)
+      expect([lane.hasRemaining, lane.cap]).toEqual([
+        false,
+        before.hasRemaining ? Math.min(before.cap, now) : before.cap,
+      ])
     })
   })
 
@@ -199,12 +202,12 @@ describe('a lane in any history', () => {
   it('the histories reach every case: dead letters, suspects, cancels, remaining events, replays, blocks, holds', () => {
     const seen = new Set<string>()
     always((driver, { lane: before, notes }, what) => {
-      if (driver.lane.line === SUSPECT) seen.add('suspect')
-      if (driver.lane.line === FAILING) seen.add('failing')
+      if (driver.lane.health === SUSPECT) seen.add('suspect')
+      if (driver.lane.health === FAILING) seen.add('failing')
       if (driver.run?.deadLetter !== undefined) seen.add('dead letter runs')
       if (driver.run?.rank === 1) seen.add('replay runs')
       if (driver.lane.run?.cancel === true) seen.add('asked to cancel')
-      if (before.left && driver.run === undefined && notes !== undefined) seen.add('left over')
+      if (before.hasRemaining && driver.run === undefined && notes !== undefined) seen.add('left over')
       if (blocking(driver) > 0 && driver.live.length > 0) seen.add('blocked')
       if (driver.lane.hold !== undefined && driver.live.length > 0) seen.add('held')
       if (isCancelled(what, before) && driver.run === undefined) seen.add('dissolved')

@@ -28,7 +28,7 @@ export function toLaneRecordFacts(lane: Lane | undefined, tries: number | undefi
     waiting: lane?.waiting ?? 0,
     replays: lane?.replays ?? 0,
     queued: lane?.queuedDeadLetters ?? 0,
-    leftOver: lane?.left ?? false,
+    leftOver: lane?.hasRemaining ?? false,
     ended: lane === undefined || lane.ended === 0 ? undefined : lane.ended,
     keptUntil: lane !== undefined && lane.keepUntil > now ? finiteTime(lane.keepUntil) : undefined,
     heldBy: hold?.by,
@@ -89,7 +89,7 @@ export async function collectQueueFacts(store: Store, lane: Lane, grouped: boole
   if (lane.due > now) return {}
   const before = (other: Lane): boolean =>
     other.id !== lane.id &&
-    other.line === lane.line &&
+    other.health === lane.health &&
     (!grouped || other.group === lane.group) &&
     (other.due < lane.due || (other.due === lane.due && other.ticket < lane.ticket))
   // By id: lanes change between two pages, so one lane may appear twice.
@@ -108,7 +108,7 @@ export async function collectQueueFacts(store: Store, lane: Lane, grouped: boole
     cursor = page.next
   }
   return {
-    line: lane.line === SUSPECT ? 'suspect' : lane.line === FAILING ? 'failing' : 'healthy',
+    line: lane.health === SUSPECT ? 'suspect' : lane.health === FAILING ? 'failing' : 'healthy',
     group: grouped ? lane.group : undefined,
     position: ahead.size + 1,
     ahead: ahead.size,

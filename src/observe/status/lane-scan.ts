@@ -10,7 +10,7 @@ import { findDeferringLimit } from '../explain/lane-facts.ts'
 /** `LaneSummary` is the part of a lane that counts, filters and orders. A key may have 16 KB, so it is cut. */
 export interface LaneSummary extends Pick<
   Lane,
-  'id' | 'flow' | 'tenant' | 'group' | 'due' | 'ticket' | 'line' | 'blocks' | 'hold'
+  'id' | 'flow' | 'tenant' | 'group' | 'due' | 'ticket' | 'health' | 'blocks' | 'hold'
 > {
   readonly keyStart: string
   /** The events that wait, and those of a run that waits for its next attempt. */
@@ -118,7 +118,7 @@ export class LaneScan {
 }
 
 function toLaneSummary(lane: Lane): LaneSummary {
-  const { id, flow, key, tenant, group, due, ticket, line, blocks, hold, run } = lane
+  const { id, flow, key, tenant, group, due, ticket, health, blocks, hold, run } = lane
   const inRun = run === undefined || run.state === 'running' ? 0 : run.events
   return {
     id,
@@ -128,7 +128,7 @@ function toLaneSummary(lane: Lane): LaneSummary {
     group,
     due,
     ticket,
-    line,
+    health,
     blocks,
     hold,
     waiting: lane.waiting + lane.replays + inRun,

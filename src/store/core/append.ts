@@ -176,11 +176,11 @@ export function placeInLane(work: CommitContext, lanes: LaneSession, to: Placeme
   const placed = placeEvent(lane, { ...to, rank: entering.rank, size: entering.size }, work)
   const cap = entering.rank === 0 ? computeCap(to, work.now) : work.now
   const { rank, seq: event, size, replay } = entering
-  const place = { pos: placed.tail, event, size, cap }
-  work.tables.placements.add(placed, rank, replay === undefined ? place : { ...place, replay })
+  const placement = { pos: placed.tail, event, size, cap }
+  work.tables.placements.add(placed, rank, replay === undefined ? placement : { ...placement, replay })
   lanes.set(placed)
   // A deadline that only moves later needs no hint: a process that wakes too early for it reads the new one.
-  if (placed.due < lane.due || placed.line !== lane.line) work.markDue(to.flow)
+  if (placed.due < lane.due || placed.health !== lane.health) work.markDue(to.flow)
   if (lane.waiting + lane.replays === 0 && lane.run === undefined) {
     work.addHint({ kind: 'opened', flow: to.flow, key: to.key })
   }

@@ -55,8 +55,8 @@ export function toLeasedRuns(
     const { run } = one.lane
     if (run === undefined) continue
     const claimed: ClaimedEvent[] = []
-    for (const place of one.placements) {
-      const event = events.get(place.event)
+    for (const placement of one.placements) {
+      const event = events.get(placement.event)
       if (event !== undefined) claimed.push(hand(event))
     }
     leases.push(toLeasedRun(one, run, claimed))

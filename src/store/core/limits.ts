@@ -84,17 +84,17 @@ function promiseRetry(
   limits: LimitSession,
   request: ReserveRequest,
 ): { readonly wait: Millis; readonly recheckAfter: Millis } {
-  let [moment, again] = [0, 0]
+  let [slotAt, recheckAt] = [0, 0]
   for (const limit of request.limits) {
     const state = limits.loadForNextSlot(limit)
     const first = findEarliestSlot(state, limit, work.now)
     if (first - work.now <= request.maxWait) continue
     const promised = promiseRetryTime(state, limit, work.now)
     limits.put(limit.name, { ...state, promised })
-    moment = Math.max(moment, promised, first)
-    again = Math.max(again, promised)
+    slotAt = Math.max(slotAt, promised, first)
+    recheckAt = Math.max(recheckAt, promised)
   }
-  return { wait: Math.ceil(moment) - work.now, recheckAfter: Math.ceil(again) - work.now }
+  return { wait: Math.ceil(slotAt) - work.now, recheckAfter: Math.ceil(recheckAt) - work.now }
 }
 
 /** Gives the ticket a slot in all its limits. The caller decides whether the slot is used already. */
@@ -242,8 +242,8 @@ class LimitSession {
   }
 
   /** `loadSince` loads all slots after the given time. */
-  loadSince(name: string, moment: Millis): LimitState {
-    return this.#loadPages(name, ({ slots }) => slots[0] === undefined || slots[0].at > moment)
+  loadSince(name: string, since: Millis): LimitState {
+    return this.#loadPages(name, ({ slots }) => slots[0] === undefined || slots[0].at > since)
   }
 
   #loadPages(name: string, isLacking: (state: LimitState) => boolean): LimitState {

@@ -148,8 +148,8 @@ function forgetTexts(work: CommitContext, id: LaneId, seqs: ReadonlySet<number>,
 
 type HeldPlacement = ReturnType<CommitContext['tables']['placements']['findByEvent']>[number]
 
-function isInRun(run: RunState, { rank, place }: HeldPlacement): boolean {
-  return !run.isDeadLetter && run.rank === rank && place.pos <= run.upto
+function isInRun(run: RunState, { rank, placement }: HeldPlacement): boolean {
+  return !run.isDeadLetter && run.rank === rank && placement.pos <= run.upto
 }
 
 function removeFromLane(work: CommitContext, id: LaneId, seqs: ReadonlySet<number>): void {
@@ -159,16 +159,16 @@ function removeFromLane(work: CommitContext, id: LaneId, seqs: ReadonlySet<numbe
   const gone = [...seqs].flatMap((seq) => placements.findByEvent(lane, seq))
   if (gone.length === 0) return
   for (const rank of RANKS) {
-    const positions = gone.flatMap((held) => (held.rank === rank ? held.place.pos : []))
+    const positions = gone.flatMap((held) => (held.rank === rank ? held.placement.pos : []))
     if (positions.length > 0) placements.remove(lane, rank, positions)
   }
   const { run } = lane
   const isTaken = (held: HeldPlacement): boolean => run !== undefined && isInRun(run, held)
   const waited = gone.filter((held) => !isTaken(held))
-  const live = waited.flatMap(({ rank, place }) => (rank === 0 ? place : []))
+  const live = waited.flatMap(({ rank, placement }) => (rank === 0 ? placement : []))
   const less = { waiting: live.length, bytes: sumSizes(live), replays: waited.length - live.length }
   const left = waited.length === 0 ? lane : withdrawEvents(lane, less, work)
-  const taken = gone.filter(isTaken).map(({ place }) => place)
+  const taken = gone.filter(isTaken).map(({ placement }) => placement)
   work.saveLane(run === undefined || taken.length === 0 ? left : removeFromRun(work, left, run, taken))
 }
 
@@ -183,7 +183,7 @@ function removeFromRun(work: CommitContext, lane: Lane, run: RunState, gone: rea
 }
 
 function sumSizes(placements: readonly PlacementRow[]): number {
-  return placements.reduce((sum, place) => sum + place.size, 0)
+  return placements.reduce((sum, placement) => sum + placement.size, 0)
 }
 
 function removeFromDeadLetters(work: CommitContext, lane: LaneId, seqs: ReadonlySet<number>): number {
@@ -191,7 +191,7 @@ function removeFromDeadLetters(work: CommitContext, lane: LaneId, seqs: Readonly
     .findByLane(lane)
     .filter(({ placements }) => placements.some(({ event }) => seqs.has(event)))
   for (const deadLetter of hit) {
-    const less = { ...deadLetter, placements: deadLetter.placements.filter((place) => !seqs.has(place.event)) }
+    const less = { ...deadLetter, placements: deadLetter.placements.filter((placement) => !seqs.has(placement.event)) }
     work.tables.deadLetters.put(less)
     if (deadLetter.state === 'running') interruptDeadLetterRun(work, less)
     else if (less.placements.length === 0) removeDeadLetter(work, less, 'purged')
@@ -260,7 +260,7 @@ function findEventsInLanes(work: CommitContext, ids: readonly LaneId[], n: numbe
     const lane = lanes.get(id)
     const waiting = lane === undefined ? [] : [...placements.findFirst(lane, 0, n), ...placements.findFirst(lane, 1, n)]
     const dead = deadLetters.findByLane(id).flatMap((deadLetter) => deadLetter.placements)
-    for (const place of [...waiting, ...dead]) seqs.add(place.event)
+    for (const placement of [...waiting, ...dead]) seqs.add(placement.event)
     const past = scanRuns(work, id, n)
     for (const seq of past.seqs) seqs.add(seq)
     emptyRuns += past.empty

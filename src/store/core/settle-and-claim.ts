@@ -107,8 +107,8 @@ export function getClaimableHealths({
   maxFailing: failing,
   maxSuspects: suspects,
 }: ClaimRequest): readonly LaneHealth[] {
-  if (slots === 0) return LINES
-  return LINES.filter((line) => line === HEALTHY || (line === FAILING ? failing : suspects) > 0)
+  if (slots === 0) return ALL_HEALTHS
+  return ALL_HEALTHS.filter((health) => health === HEALTHY || (health === FAILING ? failing : suspects) > 0)
 }
 
 /** Repeats a lost reply: the same results, with the leases that are still live (L12). */
@@ -131,36 +131,36 @@ function repeatAnswer(
 /** `ClaimQuota` counts how many lanes of each health a call may still claim. */
 class ClaimQuota {
   #runs: number
-  readonly #byLine: Map<LaneHealth, number>
+  readonly #byHealth: Map<LaneHealth, number>
 
   constructor(claim: ClaimRequest) {
     this.#runs = claim.maxRuns
-    this.#byLine = new Map([
+    this.#byHealth = new Map([
       [HEALTHY, claim.maxRuns],
       [FAILING, claim.maxFailing],
       [SUSPECT, claim.maxSuspects],
     ])
   }
 
-  remaining(line: LaneHealth): number {
-    return Math.max(0, Math.min(this.#runs, this.#byLine.get(line) ?? 0))
+  remaining(health: LaneHealth): number {
+    return Math.max(0, Math.min(this.#runs, this.#byHealth.get(health) ?? 0))
   }
 
-  use(line: LaneHealth): void {
+  use(health: LaneHealth): void {
     this.#runs--
-    this.#byLine.set(line, (this.#byLine.get(line) ?? 0) - 1)
+    this.#byHealth.set(health, (this.#byHealth.get(health) ?? 0) - 1)
   }
 
   get runs(): number {
     return Math.max(0, this.#runs)
   }
 
-  get lines(): readonly LaneHealth[] {
-    return LINES.filter((line) => this.remaining(line) > 0)
+  get healths(): readonly LaneHealth[] {
+    return ALL_HEALTHS.filter((health) => this.remaining(health) > 0)
   }
 }
 
-const LINES: readonly LaneHealth[] = [HEALTHY, FAILING, SUSPECT]
+const ALL_HEALTHS: readonly LaneHealth[] = [HEALTHY, FAILING, SUSPECT]
 
 /** `ClaimFindings` collects what the claims of a call find besides runs. */
 interface ClaimFindings {
@@ -186,10 +186,10 @@ function claimForFlow(
       : pickByGroup(work, claim, quota, claim.maxPerGroup)
   const given: ClaimedRun[] = []
   for (let lane = next.pick(); lane !== undefined; lane = next.pick()) {
-    const line = lane.line
+    const health = lane.health
     const outcome = claimLane(work, lane, claim, found)
     if ('lane' in outcome) {
-      quota.use(line)
+      quota.use(health)
       given.push(outcome)
       work.addLaneFeedEntry(lane, 'claimed', '', outcome.lane.run?.id ?? '')
       next.onServed(lane)
@@ -218,7 +218,7 @@ function pickInOrder(work: CommitContext, claim: ClaimRequest, quota: ClaimQuota
     pick() {
       ahead ??= findReadyLanes(work, claim.flow, quota)
       for (let lane = ahead.shift(); lane !== undefined; lane = ahead.shift())
-        if (quota.remaining(lane.line) > 0) return lane
+        if (quota.remaining(lane.health) > 0) return lane
       return undefined
     },
     onServed() {},
@@ -229,10 +229,10 @@ function pickInOrder(work: CommitContext, claim: ClaimRequest, quota: ClaimQuota
 }
 
 function findReadyLanes(work: CommitContext, flow: string, quota: ClaimQuota): Lane[] {
-  const lines = quota.lines.map((line) =>
-    work.tables.lanes.findReady({ flow, line, now: work.now, n: quota.remaining(line) }),
+  const healths = quota.healths.map((health) =>
+    work.tables.lanes.findReady({ flow, health, now: work.now, n: quota.remaining(health) }),
   )
-  return lines.length === 1 ? [...(lines[0] ?? [])] : lines.flat().toSorted(compareByDeadline)
+  return healths.length === 1 ? [...(healths[0] ?? [])] : healths.flat().toSorted(compareByDeadline)
 }
 
 function compareByDeadline(one: Lane, other: Lane): number {
@@ -243,15 +243,15 @@ function compareByDeadline(one: Lane, other: Lane): number {
 function pickByGroup(work: CommitContext, claim: ClaimRequest, quota: ClaimQuota, perGroup: number): LanePicker {
   const { lanes } = work.tables
   const { flow } = claim
-  let ahead: { readonly heads: Lane[]; readonly lines: number } | undefined
+  let ahead: { readonly heads: Lane[]; readonly healths: number } | undefined
   return {
     pick() {
-      const { lines, runs: slots } = quota
+      const { healths, runs: slots } = quota
       if (slots === 0) return undefined
       // Each group gets one lane per round. When a health runs out of slots, the first lane of a group may change.
-      if (ahead === undefined || ahead.heads.length === 0 || ahead.lines !== lines.length) {
-        const heads = lanes.findGroupHeads({ flow, lines, now: work.now, maxPerGroup: perGroup, n: slots })
-        ahead = { heads: [...heads], lines: lines.length }
+      if (ahead === undefined || ahead.heads.length === 0 || ahead.healths !== healths.length) {
+        const heads = lanes.findGroupHeads({ flow, healths, now: work.now, maxPerGroup: perGroup, n: slots })
+        ahead = { heads: [...heads], healths: healths.length }
       }
       return ahead.heads.shift()
     },
@@ -307,7 +307,7 @@ function claimDeadLetter(work: CommitContext, lane: Lane, context: ClaimContext,
     return { lane: empty, due: lane.due, superseded: 0, placements: [] }
   }
   work.tables.deadLetters.put({ ...deadLetter, state: 'running' })
-  const bytes = deadLetter.placements.reduce((sum, place) => sum + place.size, 0)
+  const bytes = deadLetter.placements.reduce((sum, placement) => sum + placement.size, 0)
   const { id, parent, replay, placements } = deadLetter
   const started = beginDeadLetterRun(lane, { id, parent, replay, events: placements.length, bytes }, context)
   work.tables.lanes.put(started)

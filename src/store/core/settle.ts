@@ -142,7 +142,7 @@ export function recordRun(work: CommitContext, lane: Lane, run: RunSummary, what
     ended: work.now,
     tries: run.tries,
     lapses: run.lapses,
-    events: what.placements.map((place) => place.event),
+    events: what.placements.map((placement) => placement.event),
     attempts: run.attempts,
   }
   work.tables.runs.put(made, what.isFirst === true)
@@ -217,15 +217,15 @@ function settlePartial(work: CommitContext, lane: Lane, run: RunState, call: Set
   const { outcome } = call
   const placements = getRunPlacements(work, lane, run)
   const ids = new Map(work.tables.events.findPlaced(placements).map((event) => [event.seq, event.id]))
-  const nameOf = (place: PlacementRow): string => ids.get(place.event) ?? ''
+  const nameOf = (placement: PlacementRow): string => ids.get(placement.event) ?? ''
   const deadIds = new Set(outcome.dead)
   const retryIds = new Set(outcome.retry).difference(deadIds)
-  const dead = placements.filter((place) => deadIds.has(nameOf(place)))
-  const retry = placements.filter((place) => retryIds.has(nameOf(place)))
+  const dead = placements.filter((placement) => deadIds.has(nameOf(placement)))
+  const retry = placements.filter((placement) => retryIds.has(nameOf(placement)))
   if (dead.length + retry.length === 0) return finishRun(work, lane, run, { call, kind: 'done', reason: '' })
 
   const old = run.isDeadLetter ? work.tables.deadLetters.get(run.id) : undefined
-  const accepted = placements.filter((place) => !deadIds.has(nameOf(place)) && !retryIds.has(nameOf(place)))
+  const accepted = placements.filter((placement) => !deadIds.has(nameOf(placement)) && !retryIds.has(nameOf(placement)))
   const kind = accepted.length > 0 ? 'partial' : 'dropped'
   recordRun(work, lane, run, { kind, reason: outcome.reason, placements: accepted })
   const failed = { ...failAttempt(run, call.attempt, work.now), parent: run.id }
@@ -253,14 +253,14 @@ function settlePartial(work: CommitContext, lane: Lane, run: RunState, call: Set
     ...failed,
     id: work.drawRunId(),
     events: retry.length,
-    bytes: retry.reduce((sum, place) => sum + place.size, 0),
+    bytes: retry.reduce((sum, placement) => sum + placement.size, 0),
   }
   if (old !== undefined) {
     work.tables.deadLetters.remove(run.id)
     work.tables.deadLetters.put({ ...old, id: rest.id, parent: run.id, placements: retry })
     if (old.blocks) next = { ...next, blocks: next.blocks + 1 }
   } else {
-    const gone = placements.filter((place) => !retryIds.has(nameOf(place))).map((place) => place.pos)
+    const gone = placements.filter((placement) => !retryIds.has(nameOf(placement))).map((placement) => placement.pos)
     work.tables.placements.remove(lane, run.rank, gone)
   }
   return scheduleNextAttempt(next, rest, addDelay(work.now, outcome.after), work)
@@ -273,7 +273,7 @@ export function endPurgedRun(work: CommitContext, lane: Lane, run: RunState, end
   if (run.events === 0) return endRun(lane, end, work)
   if (run.rank === 1) return endRun({ ...lane, replays: lane.replays + run.events }, end, work)
   // The remaining events wait again. Unlike a cancelled run, this run did happen, so the lane remembers its end.
-  return { ...dissolveRun({ ...lane, left: true }, run, end, work), ...rememberRunEnd(lane, end, work.now) }
+  return { ...dissolveRun({ ...lane, hasRemaining: true }, run, end, work), ...rememberRunEnd(lane, end, work.now) }
 }
 
 /** `restoreDeadLetter` handles a dead letter that lost events while it ran: it is dead again with the rest, or it is removed. */

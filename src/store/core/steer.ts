@@ -69,7 +69,7 @@ function dropLane(work: CommitContext, lane: Lane, live: boolean): SteerResult {
   const replays = removeWaitingPlacements(work, next, 1)
   if (next === lane && waiting.length + replays.length === 0) return live ? 'running' : 'already'
   recordDropped(work, next, [...waiting, ...replays], 'dropped')
-  const bytes = waiting.reduce((sum, place) => sum + place.size, 0)
+  const bytes = waiting.reduce((sum, placement) => sum + placement.size, 0)
   work.saveLane(withdrawEvents(next, { waiting: waiting.length, replays: replays.length, bytes }, work))
   work.addLaneFeedEntry(lane, 'steered', 'drop')
   return 'ok'
@@ -81,11 +81,11 @@ function removeWaitingPlacements(work: CommitContext, lane: Lane, rank: 0 | 1): 
   if (count === 0) return []
   const { placements } = work.tables
   const held = lane.run !== undefined && !lane.run.isDeadLetter && lane.run.rank === rank ? lane.run.upto : 0
-  const gone = placements.findUpTo(lane, rank, lane.tail).filter((place) => place.pos > held)
+  const gone = placements.findUpTo(lane, rank, lane.tail).filter((placement) => placement.pos > held)
   placements.remove(
     lane,
     rank,
-    gone.map((place) => place.pos),
+    gone.map((placement) => placement.pos),
   )
   return gone
 }

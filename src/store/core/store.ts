@@ -21,7 +21,7 @@ import { CommitContext, type NewFeedEntry } from './commit-context.ts'
 export type TransactionBody<T> = (tables: Tables, now: Millis) => T
 
 /** `LaneReadScope` says which lanes a read visits. A store may have deferred writes of the other lanes. */
-export type LaneReadScope = 'all' | 'first of a line' | 'none'
+export type LaneReadScope = 'all' | 'first of a queue' | 'none'
 
 /** `DirectResult` is what a call results in besides its writes. */
 export interface DirectResult<R> {
@@ -207,7 +207,7 @@ export class TableStore implements Store {
 
   stats(): Promise<StatsReply> {
     const { durable } = this.#committer
-    return this.#read((tables, now) => ({ ...tables.records.stats(now), durable }), 'first of a line')
+    return this.#read((tables, now) => ({ ...tables.records.stats(now), durable }), 'first of a queue')
   }
 
   readBodies(call: { readonly events: readonly string[] }): Promise<contract.ReadBodiesReply> {

@@ -107,14 +107,14 @@ export type PauseRow = NonNullable<FlowStats['paused']>
 
 export interface ReadyQuery {
   readonly flow: string
-  readonly line: LaneHealth
+  readonly health: LaneHealth
   readonly now: Millis
   readonly n: number
 }
 
 export interface GroupQuery {
   readonly flow: string
-  readonly lines: readonly LaneHealth[]
+  readonly healths: readonly LaneHealth[]
   readonly now: Millis
   /** Groups with this many live runs are passed over. */
   readonly maxPerGroup: number
@@ -139,7 +139,7 @@ export interface LaneTable {
   /** Visits `n` groups last served before `before`. It forgets those in which no lane has a deadline; the others count from now. */
   forgetGroupTurns(before: Millis, now: Millis, n: number): number
   /** Returns the earliest deadline of the flow among the lanes with these healths. */
-  findNextDeadline(flow: string, lines: readonly LaneHealth[]): Millis | undefined
+  findNextDeadline(flow: string, healths: readonly LaneHealth[]): Millis | undefined
   /** Returns lanes that were kept only to remember their last run, and whose time is over. */
   findStale(now: Millis, n: number): readonly Lane[]
   /**
@@ -150,14 +150,14 @@ export interface LaneTable {
 }
 
 export interface PlacementTable {
-  add(lane: Lane, rank: Rank, place: WaitingPlacement): void
+  add(lane: Lane, rank: Rank, placement: WaitingPlacement): void
   /** Returns the first `n` placements by position. */
   findFirst(lane: Lane, rank: Rank, n: number): readonly WaitingPlacement[]
   findUpTo(lane: Lane, rank: Rank, pos: number): readonly WaitingPlacement[]
   /** Removes and returns the placements up to `pos`. */
   takeUpTo(lane: Lane, rank: Rank, pos: number): readonly WaitingPlacement[]
   remove(lane: Lane, rank: Rank, positions: readonly number[]): void
-  findByEvent(lane: Lane, event: number): readonly { readonly rank: Rank; readonly place: WaitingPlacement }[]
+  findByEvent(lane: Lane, event: number): readonly { readonly rank: Rank; readonly placement: WaitingPlacement }[]
 }
 
 export interface EventTable {
@@ -210,7 +210,7 @@ export interface DeadLetterTable {
   /** Returns the queued dead letter of the lane that died first. */
   findNextQueued(lane: LaneId): DeadLetterRow | undefined
   /** Returns dead letters that died before `moment`, are not queued and block no lane. */
-  findExpirable(moment: Millis, n: number): readonly DeadLetterRow[]
+  findExpirable(before: Millis, n: number): readonly DeadLetterRow[]
 }
 
 export interface UnroutedTable {
@@ -249,7 +249,7 @@ export interface LimitTable {
   findUnused(name: string, upto: Millis): readonly TicketRow[]
   /** Returns the newest ticket among the unused slots, and the latest slot time. */
   findLastUnused(name: string): { readonly ticket: string; readonly at: Millis } | undefined
-  findTicketsBefore(moment: Millis, n: number): readonly TicketRow[]
+  findTicketsBefore(before: Millis, n: number): readonly TicketRow[]
 }
 
 export interface SmallTables {
@@ -295,7 +295,7 @@ export function toRunRecord(row: RunRow, ids: ResolveEventIds): RunRecord {
 
 export function toDeadLetterRecord(row: DeadLetterRow, ids: ResolveEventIds): DeadLetterRecord {
   const { order: _order, group: _group, replay: _replay, placements, ...deadLetter } = row
-  return { ...deadLetter, events: ids(placements.map((place) => place.event)) }
+  return { ...deadLetter, events: ids(placements.map((placement) => placement.event)) }
 }
 
 export function toUnroutedRecord(row: UnroutedRow, ids: ResolveEventIds): UnroutedRecord {

@@ -77,8 +77,8 @@ export class MemoryLimits implements LimitTable {
     return newest === undefined ? undefined : { ticket: newest.ticket, at: waits?.byTime.at(-1)?.at ?? 0 }
   }
 
-  findTicketsBefore(moment: Millis, n: number): readonly TicketRow[] {
-    return [...this.#tickets.values()].filter((row) => row.at <= moment).slice(0, n)
+  findTicketsBefore(before: Millis, n: number): readonly TicketRow[] {
+    return [...this.#tickets.values()].filter((row) => row.at <= before).slice(0, n)
   }
 }
 

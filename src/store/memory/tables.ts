@@ -43,19 +43,19 @@ export class MemoryLanes implements LaneTable {
     this.all.delete(lane.id)
   }
 
-  findReady({ flow, line, now, n }: ReadyQuery): readonly Lane[] {
+  findReady({ flow, health, now, n }: ReadyQuery): readonly Lane[] {
     return [...this.#findPassed(flow, now)]
-      .filter((lane) => lane.line === line)
+      .filter((lane) => lane.health === health)
       .toSorted(compareByDeadline)
       .slice(0, n)
   }
 
-  findGroupHeads({ flow, lines, now, maxPerGroup: perGroup, n }: GroupQuery): readonly Lane[] {
+  findGroupHeads({ flow, healths, now, maxPerGroup: perGroup, n }: GroupQuery): readonly Lane[] {
     const live = this.#countLive(flow, now)
     const heads = new Map<string, Lane>()
     for (const lane of this.#findPassed(flow, now)) {
       const head = heads.get(lane.group)
-      if (lines.includes(lane.line) && (head === undefined || compareByDeadline(lane, head) < 0))
+      if (healths.includes(lane.health) && (head === undefined || compareByDeadline(lane, head) < 0))
         heads.set(lane.group, lane)
     }
     const served = (lane: Lane): number => this.#served.get(groupKey(lane))?.turn ?? 0
@@ -79,8 +79,8 @@ export class MemoryLanes implements LaneTable {
     return old.length
   }
 
-  findNextDeadline(flow: string, lines: readonly LaneHealth[]): Millis | undefined {
-    const standing = [...this.all.values()].filter((lane) => lane.flow === flow && lines.includes(lane.line))
+  findNextDeadline(flow: string, healths: readonly LaneHealth[]): Millis | undefined {
+    const standing = [...this.all.values()].filter((lane) => lane.flow === flow && healths.includes(lane.health))
     const due = standing.reduce((least, lane) => Math.min(least, lane.due), NEVER)
     return due === NEVER ? undefined : due
   }
@@ -128,8 +128,8 @@ function groupKey({ flow, group }: Lane): string {
 export class MemoryPlacements implements PlacementTable {
   readonly #rows = new Map<string, WaitingPlacement[]>()
 
-  add(lane: Lane, rank: Rank, place: WaitingPlacement): void {
-    this.#rows.set(`${lane.row}/${rank}`, [...this.#getRows(lane, rank), place])
+  add(lane: Lane, rank: Rank, placement: WaitingPlacement): void {
+    this.#rows.set(`${lane.row}/${rank}`, [...this.#getRows(lane, rank), placement])
   }
 
   findFirst(lane: Lane, rank: Rank, n: number): readonly WaitingPlacement[] {
@@ -137,25 +137,25 @@ export class MemoryPlacements implements PlacementTable {
   }
 
   findUpTo(lane: Lane, rank: Rank, pos: number): readonly WaitingPlacement[] {
-    return this.#getRows(lane, rank).filter((place) => place.pos <= pos)
+    return this.#getRows(lane, rank).filter((placement) => placement.pos <= pos)
   }
 
   takeUpTo(lane: Lane, rank: Rank, pos: number): readonly WaitingPlacement[] {
     const taken = this.findUpTo(lane, rank, pos)
-    this.#filterRows(lane, rank, (place) => place.pos > pos)
+    this.#filterRows(lane, rank, (placement) => placement.pos > pos)
     return taken
   }
 
   remove(lane: Lane, rank: Rank, positions: readonly number[]): void {
     const gone = new Set(positions)
-    this.#filterRows(lane, rank, (place) => !gone.has(place.pos))
+    this.#filterRows(lane, rank, (placement) => !gone.has(placement.pos))
   }
 
-  findByEvent(lane: Lane, event: number): readonly { readonly rank: Rank; readonly place: WaitingPlacement }[] {
+  findByEvent(lane: Lane, event: number): readonly { readonly rank: Rank; readonly placement: WaitingPlacement }[] {
     return ([0, 1] as const).flatMap((rank) =>
       this.#getRows(lane, rank)
-        .filter((place) => place.event === event)
-        .map((place) => ({ rank, place })),
+        .filter((placement) => placement.event === event)
+        .map((placement) => ({ rank, placement })),
     )
   }
 
@@ -163,7 +163,7 @@ export class MemoryPlacements implements PlacementTable {
     return this.#rows.get(`${lane.row}/${rank}`) ?? []
   }
 
-  #filterRows(lane: Lane, rank: Rank, keeps: (place: WaitingPlacement) => boolean): void {
+  #filterRows(lane: Lane, rank: Rank, keeps: (placement: WaitingPlacement) => boolean): void {
     const kept = this.#getRows(lane, rank).filter(keeps)
     if (kept.length > 0) this.#rows.set(`${lane.row}/${rank}`, kept)
     else this.#rows.delete(`${lane.row}/${rank}`)
@@ -205,8 +205,8 @@ export class MemoryEvents implements EventTable {
     return this.all.get(seq)?.purgedHash === ''
   }
 
-  findPlaced(places: readonly PlacementRow[]): readonly PlacedEvent[] {
-    return places.flatMap((place) => this.findBySeq(place.event) ?? [])
+  findPlaced(placements: readonly PlacementRow[]): readonly PlacedEvent[] {
+    return placements.flatMap((placement) => this.findBySeq(placement.event) ?? [])
   }
 
   forgetIdentity(seq: number): void {
@@ -334,7 +334,7 @@ export class MemoryDeadLetters implements DeadLetterTable {
   }
 
   findEventSeqs(lane: LaneId): readonly number[] {
-    return this.findByLane(lane).flatMap((deadLetter) => deadLetter.placements.map((place) => place.event))
+    return this.findByLane(lane).flatMap((deadLetter) => deadLetter.placements.map((placement) => placement.event))
   }
 
   findNextQueued(lane: LaneId): DeadLetterRow | undefined {
@@ -342,9 +342,9 @@ export class MemoryDeadLetters implements DeadLetterTable {
     return queued.toSorted((one, other) => one.order - other.order)[0]
   }
 
-  findExpirable(moment: Millis, n: number): readonly DeadLetterRow[] {
+  findExpirable(before: Millis, n: number): readonly DeadLetterRow[] {
     const old = (deadLetter: DeadLetterRow): boolean =>
-      deadLetter.at <= moment && deadLetter.state === 'dead' && !deadLetter.blocks
+      deadLetter.at <= before && deadLetter.state === 'dead' && !deadLetter.blocks
     return [...this.all.values()].filter(old).slice(0, n)
   }
 }

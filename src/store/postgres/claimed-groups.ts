@@ -29,8 +29,8 @@ export interface LoadedLanes {
   /** The lanes as the rules have left them. */
   readonly lanes: Iterable<Lane>
   readonly has: (id: LaneId) => boolean
-  /** `getTurn` returns the turn in which a group was last served. */
-  readonly getTurn: (group: string) => number
+  /** `getLastServed` returns the turn in which a group was last served. */
+  readonly getLastServed: (group: string) => number
 }
 
 export class ClaimedGroups {
@@ -50,12 +50,12 @@ export class ClaimedGroups {
   }
 
   /** `findNext` returns the first lanes of the next `n` groups, among lanes of the given healths. */
-  findNext(n: number, lines: readonly LaneHealth[], loaded: LoadedLanes): readonly Lane[] {
+  findNext(n: number, healths: readonly LaneHealth[], loaded: LoadedLanes): readonly Lane[] {
     if (this.#scans === 0) {
       this.#missingHeads = Math.max(this.#missingHeads, n)
       return []
     }
-    const sorted = this.#findCandidates(lines, loaded).toSorted(compareGroups)
+    const sorted = this.#findCandidates(healths, loaded).toSorted(compareGroups)
     const last = this.#hasAllHeads ? undefined : this.#last
     const sure = last === undefined ? sorted : sorted.filter((one) => compareGroups(one, last) <= 0)
     const next = sure.slice(0, n)
@@ -77,7 +77,10 @@ export class ClaimedGroups {
     return hasGroupLimit(this.scope) ? Math.min(part, this.scope.maxPerGroup) : part
   }
 
-  #findCandidates(lines: readonly LaneHealth[], { lanes, has, getTurn }: LoadedLanes): readonly GroupCandidate[] {
+  #findCandidates(
+    healths: readonly LaneHealth[],
+    { lanes, has, getLastServed }: LoadedLanes,
+  ): readonly GroupCandidate[] {
     const { flow, now, maxPerGroup: perGroup } = this.scope
     const live = new Map<string, number>()
     const first = new Map<string, Lane>()
@@ -85,7 +88,7 @@ export class ClaimedGroups {
       if (lane.flow !== flow) continue
       const { group } = lane
       if (lane.run !== undefined && isLiveRun(lane.run, now)) live.set(group, (live.get(group) ?? 0) + 1)
-      if (lane.due > now || !lines.includes(lane.line) || !this.#isSure(lane)) continue
+      if (lane.due > now || !healths.includes(lane.health) || !this.#isSure(lane)) continue
       const before = first.get(group)
       if (before === undefined || compareByDeadline(lane, before) < 0) first.set(group, lane)
     }
@@ -97,10 +100,11 @@ export class ClaimedGroups {
       if (taken === undefined) {
         if (this.#taken.has(group)) continue
         const head = pickEarlier(this.#heads.get(group), lane)
-        if (head !== undefined) found.push({ group, turn: getTurn(group), ...head, lane: undefined })
+        if (head !== undefined) found.push({ group, lastServed: getLastServed(group), ...head, lane: undefined })
       } else if (!hasGroupLimit(this.scope) || runs(group, taken) < perGroup) {
         const head = lane ?? (taken.isAll ? undefined : taken.last)
-        if (head !== undefined) found.push({ group, turn: getTurn(group), due: head.due, ticket: head.ticket, lane })
+        if (head !== undefined)
+          found.push({ group, lastServed: getLastServed(group), due: head.due, ticket: head.ticket, lane })
       }
     }
     return found
@@ -172,5 +176,5 @@ function pickEarlier(one: OrderKey | undefined, other: OrderKey | undefined): Or
 
 /** `compareGroups` orders groups by their last turn, the oldest first, then by the position of their first lane. */
 function compareGroups(one: GroupHead, other: GroupHead): number {
-  return one.turn - other.turn || compareByDeadline(one, other)
+  return one.lastServed - other.lastServed || compareByDeadline(one, other)
 }

@@ -164,8 +164,10 @@ export class PostgresEvents extends CachedTable implements EventTable {
     return this.#hasBody.get(seq) ?? false
   }
 
-  findPlaced(places: readonly PlacementRow[]): readonly PlacedEvent[] {
-    return [...new Set(places.map((place) => place.event))].flatMap((seq) => this.#findPlacedEvent(seq) ?? [])
+  findPlaced(placements: readonly PlacementRow[]): readonly PlacedEvent[] {
+    return [...new Set(placements.map((placement) => placement.event))].flatMap(
+      (seq) => this.#findPlacedEvent(seq) ?? [],
+    )
   }
 
   #findPlacedEvent(seq: number): PlacedEvent | undefined {

@@ -22,7 +22,7 @@ import { number, text, escapeText, type Row } from './values.ts'
 interface ServedGroup {
   readonly flow: string
   readonly group: string
-  readonly turn: number
+  readonly lastServed: number
   readonly at: Millis
 }
 
@@ -51,7 +51,7 @@ export class PostgresGroupOrder {
       names.map(async (name) => {
         const [flow, group] = parseGroupKey(name)
         const [row] = await db.query(SERVED, [escapeText(flow), escapeText(group)])
-        const served = row === undefined ? undefined : { flow, group, turn: number(row[0]), at: number(row[1]) }
+        const served = row === undefined ? undefined : { flow, group, lastServed: number(row[0]), at: number(row[1]) }
         return [name, served] as const
       }),
     ),
@@ -60,7 +60,7 @@ export class PostgresGroupOrder {
   readonly #longUnserved = new QueryCache(
     each(async (db, before: Millis, n: number) =>
       (await db.query(LONG_AGO, [before, n])).map((row) => {
-        const found = { flow: text(row[0]), group: text(row[1]), turn: number(row[2]), at: before }
+        const found = { flow: text(row[0]), group: text(row[1]), lastServed: number(row[2]), at: before }
         this.#served.setLoaded(groupKey(found.flow, found.group), found)
         return { row: found, waits: row[3] === true }
       }),
@@ -75,29 +75,29 @@ export class PostgresGroupOrder {
   }
 
   findGroupHeads(query: GroupQuery): readonly Lane[] {
-    const { flow, lines, now, n } = query
+    const { flow, healths, now, n } = query
     // Group heads are only read at a known time, because finding the next group takes more than one query.
     if (now === UNKNOWN_NOW) return []
-    return this.#getClaim(query).findNext(n, lines, {
+    return this.#getClaim(query).findNext(n, healths, {
       lanes: this.#lanes.all(),
       has: (id) => this.#lanes.has(id),
-      getTurn: (group) => this.#served.get(groupKey(flow, group))?.turn ?? 0,
+      getLastServed: (group) => this.#served.get(groupKey(flow, group))?.lastServed ?? 0,
     })
   }
 
   /** Healths drop out of a query when their slots run out. So a claim that knows more healths also serves queries for fewer. */
-  #getClaim({ flow, lines, now, maxPerGroup: perGroup }: GroupQuery): ClaimedGroups {
+  #getClaim({ flow, healths, now, maxPerGroup: perGroup }: GroupQuery): ClaimedGroups {
     const name = JSON.stringify([flow, now, perGroup])
     const known = this.#claims.get(name)
-    if (known !== undefined && lines.every((line) => known.scope.lines.includes(line))) return known
-    const all = [...new Set([...(known?.scope.lines ?? []), ...lines])]
-    const claim = new ClaimedGroups({ flow, lines: all, now, maxPerGroup: perGroup })
+    if (known !== undefined && healths.every((health) => known.scope.healths.includes(health))) return known
+    const all = [...new Set([...(known?.scope.healths ?? []), ...healths])]
+    const claim = new ClaimedGroups({ flow, healths: all, now, maxPerGroup: perGroup })
     this.#claims.set(name, claim)
     return claim
   }
 
-  recordGroupServed({ flow, group }: Lane, turn: number, at: Millis): void {
-    this.#served.put(groupKey(flow, group), { flow, group, turn, at })
+  recordGroupServed({ flow, group }: Lane, lastServed: number, at: Millis): void {
+    this.#served.put(groupKey(flow, group), { flow, group, lastServed, at })
   }
 
   forgetGroupTurns(before: Millis, now: Millis, n: number): number {
@@ -150,10 +150,10 @@ export class PostgresGroupOrder {
       knownGroups: claim.groups,
     })
     claim.addHeads(heads, most)
-    for (const { group, turn } of heads) {
+    for (const { group, lastServed } of heads) {
       const name = groupKey(flow, group)
       if (!this.#served.isLoaded(name))
-        this.#served.setLoaded(name, turn === 0 ? undefined : { flow, group, turn, at: 0 })
+        this.#served.setLoaded(name, lastServed === 0 ? undefined : { flow, group, lastServed, at: 0 })
     }
   }
 
@@ -217,7 +217,12 @@ export class PostgresGroupOrder {
   buildWrites(): readonly Statement[] {
     // The rows are written in one order, because two claims without a maximum may serve the same groups.
     const rows = this.#served.changedRows
-      .map(({ flow, group, turn, at }) => ({ flow: escapeText(flow), grp: escapeText(group), turn, at }))
+      .map(({ flow, group, lastServed, at }) => ({
+        flow: escapeText(flow),
+        grp: escapeText(group),
+        turn: lastServed,
+        at,
+      }))
       .toSorted((one, other) => compareText(one.flow, other.flow) || compareText(one.grp, other.grp))
     const forgotten = this.#served.removedKeys.map((name): Statement => {
       const [flow, group] = parseGroupKey(name)

@@ -11,7 +11,7 @@ import { number, text, texts, escapeText, type Row } from './values.ts'
 /** `GroupScope` names the lane healths of a flow in which a claim looks for lanes, and the time at which they must be ready. */
 export interface GroupScope {
   readonly flow: string
-  readonly lines: readonly LaneHealth[]
+  readonly healths: readonly LaneHealth[]
   readonly now: Millis
   /** The maximum number of live runs of one group. */
   readonly maxPerGroup: number
@@ -20,7 +20,7 @@ export interface GroupScope {
 /** `GroupHead` is a group with a ready lane: its last turn, and the position of its first ready lane. */
 export interface GroupHead {
   readonly group: string
-  readonly turn: number
+  readonly lastServed: number
   readonly due: Millis
   readonly ticket: number
 }
@@ -87,14 +87,14 @@ interface HeadsQuery {
  * finds.
  */
 export async function queryGroupHeads(db: Db, asked: GroupScope, how: HeadsQuery): Promise<readonly GroupHead[]> {
-  const { flow, lines, now, maxPerGroup: perGroup } = asked
-  const values = [escapeText(flow), lines, now, how.loadedLanes, how.knownGroups.map(escapeText), how.most]
+  const { flow, healths, now, maxPerGroup: perGroup } = asked
+  const values = [escapeText(flow), healths, now, how.loadedLanes, how.knownGroups.map(escapeText), how.most]
   const rows = hasGroupLimit(asked)
     ? await db.query(HEADS_WITH_ROOM, [...values, perGroup])
     : await db.query(HEADS, values)
   return rows.map((row) => ({
     group: text(row[0]),
-    turn: number(row[1]),
+    lastServed: number(row[1]),
     due: number(row[2]),
     ticket: number(row[3]),
   }))
@@ -135,14 +135,14 @@ export interface LoadedGroupLanes {
 
 export async function queryGroupLanes(
   db: Db,
-  { flow, lines, now }: GroupScope,
+  { flow, healths, now }: GroupScope,
   asked: readonly GroupLanesQuery[],
   loadedLanes: readonly LaneId[],
 ): Promise<readonly LoadedGroupLanes[]> {
   const query = async (sql: string, some: readonly GroupLanesQuery[]): Promise<readonly LoadedGroupLanes[]> => {
     if (some.length === 0) return []
     const groups = [some.map(({ group }) => escapeText(group)), some.map(({ most }) => most)]
-    const rows = await db.query(sql, [escapeText(flow), lines, now, loadedLanes, ...groups])
+    const rows = await db.query(sql, [escapeText(flow), healths, now, loadedLanes, ...groups])
     const byGroup = Map.groupBy(rows, (row) => number(row[POSITIONED_LANE_WIDTH]))
     return some.map(({ most }, n) => toLoadedGroupLanes(byGroup.get(n + 1) ?? [], most))
   }

@@ -24,7 +24,7 @@ interface KnownPlacements {
   missingFirst: number
 }
 
-type RankedPlacements = readonly { readonly rank: Rank; readonly place: WaitingPlacement }[]
+type RankedPlacements = readonly { readonly rank: Rank; readonly placement: WaitingPlacement }[]
 
 /** Selects the first placements of some lanes; the parameters are lane rows, ranks and counts. */
 const FIRST = `select p.lane, p.rank, p.pos, p.event, p.size, p.cap, p.replay from unnest($1::bigint[], $2::int[], $3::bigint[]) as w (lane, rank, n),
@@ -62,8 +62,8 @@ export class PostgresPlacements implements PlacementTable, TransactionTable {
     this.#getPosition = stored
   }
 
-  add(lane: Lane, rank: Rank, place: WaitingPlacement): void {
-    this.#getKnown(lane, rank).added.push(place)
+  add(lane: Lane, rank: Rank, placement: WaitingPlacement): void {
+    this.#getKnown(lane, rank).added.push(placement)
   }
 
   findFirst(lane: Lane, rank: Rank, n: number): readonly WaitingPlacement[] {
@@ -77,7 +77,7 @@ export class PostgresPlacements implements PlacementTable, TransactionTable {
   findUpTo(lane: Lane, rank: Rank, pos: number): readonly WaitingPlacement[] {
     const known = this.#getKnown(lane, rank)
     if (known.upTo < pos) known.missingUpTo = Math.max(known.missingUpTo, pos)
-    return [...getRemaining(known), ...getAdded(known)].filter((place) => place.pos <= pos)
+    return [...getRemaining(known), ...getAdded(known)].filter((placement) => placement.pos <= pos)
   }
 
   takeUpTo(lane: Lane, rank: Rank, pos: number): readonly WaitingPlacement[] {
@@ -85,7 +85,7 @@ export class PostgresPlacements implements PlacementTable, TransactionTable {
     this.remove(
       lane,
       rank,
-      taken.map((place) => place.pos),
+      taken.map((placement) => placement.pos),
     )
     return taken
   }
@@ -104,10 +104,13 @@ export class PostgresPlacements implements PlacementTable, TransactionTable {
       const stored =
         known.upTo === Infinity
           ? getRemaining(known)
-          : [...(inTable ?? []).flatMap((held) => (held.rank === rank ? held.place : [])), ...getRemainingInline(known)]
+          : [
+              ...(inTable ?? []).flatMap((held) => (held.rank === rank ? held.placement : [])),
+              ...getRemainingInline(known),
+            ]
       return [...stored, ...getAdded(known)]
-        .filter((place) => place.event === event && !known.removed.has(place.pos))
-        .map((place) => ({ rank, place }))
+        .filter((placement) => placement.event === event && !known.removed.has(placement.pos))
+        .map((placement) => ({ rank, placement }))
     })
   }
 
@@ -195,7 +198,7 @@ export class PostgresPlacements implements PlacementTable, TransactionTable {
     for (const name of names) {
       this.#byEvent.set(
         name,
-        (found.get(name) ?? []).map((row) => ({ rank: number(row[1]) as Rank, place: toPlacementRow(row) })),
+        (found.get(name) ?? []).map((row) => ({ rank: number(row[1]) as Rank, placement: toPlacementRow(row) })),
       )
     }
   }
@@ -213,16 +216,16 @@ export class PostgresPlacements implements PlacementTable, TransactionTable {
     const all = [...this.#known.values()]
     const gone = all.flatMap(({ lane, rank, inlinePlacement: inRow, removed, added }) =>
       [...removed]
-        .filter((pos) => pos !== inRow?.pos && !added.some((place) => place.pos === pos))
+        .filter((pos) => pos !== inRow?.pos && !added.some((placement) => placement.pos === pos))
         .map((pos) => ({ lane, rank, pos })),
     )
     const added = all.flatMap((known) =>
       getAdded(known)
-        .filter((place) => place !== selectInline(known))
-        .map(({ replay, ...place }) => ({
+        .filter((placement) => placement !== selectInline(known))
+        .map(({ replay, ...placement }) => ({
           lane: known.lane,
           rank: known.rank,
-          ...place,
+          ...placement,
           replay: replay === undefined ? null : escapeText(replay),
         })),
     )
@@ -240,7 +243,7 @@ function hasMisses(known: KnownPlacements): boolean {
 function getRemaining({ rows, removed, inlinePlacement: inRow, upTo }: KnownPlacements): readonly WaitingPlacement[] {
   const all =
     inRow === undefined || inRow.pos > upTo ? rows : [...rows, inRow].toSorted((one, other) => one.pos - other.pos)
-  return removed.size === 0 ? all : all.filter((place) => !removed.has(place.pos))
+  return removed.size === 0 ? all : all.filter((placement) => !removed.has(placement.pos))
 }
 
 function getRemainingInline({ inlinePlacement: inRow, removed }: KnownPlacements): readonly WaitingPlacement[] {
@@ -259,7 +262,7 @@ function countPlacements(lane: Lane, rank: Rank): number {
 }
 
 function getAdded({ added, removed }: KnownPlacements): readonly WaitingPlacement[] {
-  return removed.size === 0 ? added : added.filter((place) => !removed.has(place.pos))
+  return removed.size === 0 ? added : added.filter((placement) => !removed.has(placement.pos))
 }
 
 function toLaneColumns(wanted: readonly KnownPlacements[]): readonly [readonly number[], readonly number[]] {
@@ -267,6 +270,6 @@ function toLaneColumns(wanted: readonly KnownPlacements[]): readonly [readonly n
 }
 
 function toPlacementRow(row: Row): WaitingPlacement {
-  const place = { pos: number(row[2]), event: number(row[3]), size: number(row[4]), cap: number(row[5]) }
-  return row[6] === null ? place : { ...place, replay: text(row[6]) }
+  const placement = { pos: number(row[2]), event: number(row[3]), size: number(row[4]), cap: number(row[5]) }
+  return row[6] === null ? placement : { ...placement, replay: text(row[6]) }
 }

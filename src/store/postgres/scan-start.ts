@@ -38,24 +38,24 @@ export class ScanStarts {
   }
 
   /** `getStart` returns a position before which no lane of the flow and health is, as far as this process knows. */
-  getStart(flow: string, line: LaneHealth): Millis {
-    const start = this.#hasOldSnapshot ? this.#starts.get(lineKey(flow, line)) : undefined
+  getStart(flow: string, health: LaneHealth): Millis {
+    const start = this.#hasOldSnapshot ? this.#starts.get(queueKey(flow, health)) : undefined
     return start === undefined || this.#now - start.fullScanAt >= FULL_SCAN_INTERVAL
       ? 0
       : Math.min(start.due, this.#now - COMMIT_MARGIN)
   }
 
   /** `recordFront` stores the position of the first lane at or after `from`, which may be a running lane; undefined for none. */
-  recordFront(flow: string, line: LaneHealth, from: Millis, first: Millis | undefined): void {
-    const name = lineKey(flow, line)
+  recordFront(flow: string, health: LaneHealth, from: Millis, first: Millis | undefined): void {
+    const name = queueKey(flow, health)
     const whole = from === 0 ? this.#now : (this.#starts.get(name)?.fullScanAt ?? 0)
     this.#starts.set(name, { due: first ?? this.#now, fullScanAt: whole })
   }
 
   /** `lowerFor` moves the start back for lanes that are written before it, e.g. a resumed lane returns to its old position. */
-  lowerFor(lanes: readonly Pick<Lane, 'flow' | 'line' | 'due'>[]): void {
-    for (const { flow, line, due } of lanes) {
-      const name = lineKey(flow, line)
+  lowerFor(lanes: readonly Pick<Lane, 'flow' | 'health' | 'due'>[]): void {
+    for (const { flow, health, due } of lanes) {
+      const name = queueKey(flow, health)
       const start = this.#starts.get(name)
       if (start !== undefined && due < start.due) this.#starts.set(name, { ...start, due })
     }
@@ -74,6 +74,6 @@ export class ScanStarts {
   }
 }
 
-function lineKey(flow: string, line: LaneHealth): string {
-  return `${line} ${flow}`
+function queueKey(flow: string, health: LaneHealth): string {
+  return `${health} ${flow}`
 }

@@ -4,10 +4,10 @@ import type { Lane, RunState } from '../../model/lane.ts'
 
 type RareLaneFields = Pick<
   Lane,
-  | 'left'
+  | 'hasRemaining'
   | 'replays'
   | 'replayDue'
-  | 'passed'
+  | 'liveClaims'
   | 'queuedDeadLetters'
   | 'deadLetterDue'
   | 'blocks'
@@ -40,10 +40,10 @@ type RareRunFields = Pick<
  * another.
  */
 const LANE_DEFAULTS: Omit<RareLaneFields, 'hold' | 'run'> = {
-  left: false,
+  hasRemaining: false,
   replays: 0,
   replayDue: NEVER,
-  passed: 0,
+  liveClaims: 0,
   queuedDeadLetters: 0,
   deadLetterDue: NEVER,
   blocks: 0,
@@ -82,12 +82,22 @@ export function isPlainRunning(run: RunState): boolean {
 
 /** `serializeRareFields` stores the fields that most lanes do not need. It returns null for a lane that only waits. Fields with their default value are omitted. */
 export function serializeRareFields(lane: Lane): string | null {
-  const { left, replays, queuedDeadLetters, blocks, hold, keepUntil, run } = lane
+  const { hasRemaining, replays, queuedDeadLetters, blocks, hold, keepUntil, run } = lane
   const plain =
-    run === undefined && !left && replays === 0 && queuedDeadLetters === 0 && blocks === 0 && hold === undefined
+    run === undefined && !hasRemaining && replays === 0 && queuedDeadLetters === 0 && blocks === 0 && hold === undefined
   if (plain && keepUntil === 0) return null
-  const { replayDue, passed, deadLetterDue, ended } = lane
-  const rest = { left, replays, replayDue, passed, queuedDeadLetters, deadLetterDue, blocks, ended, keepUntil }
+  const { replayDue, liveClaims, deadLetterDue, ended } = lane
+  const rest = {
+    hasRemaining,
+    replays,
+    replayDue,
+    liveClaims,
+    queuedDeadLetters,
+    deadLetterDue,
+    blocks,
+    ended,
+    keepUntil,
+  }
   return JSON.stringify({ ...omitDefaults(rest, LANE_DEFAULTS), hold, run: run && omitRunDefaults(run) })
 }
 

@@ -179,7 +179,7 @@ export class RecordSearch {
         order: 'ord',
         where: { ...NAMES, subject: where.subjectOfDeadLetter, lane: 'lane = ?', ...between('at') },
         read: (row, ids) => toDeadLetterRecord(toDeadLetterRow(cells, row), ids),
-        eventsOf: (row) => toDeadLetterRow(cells, row).placements.map((place) => place.event),
+        eventsOf: (row) => toDeadLetterRow(cells, row).placements.map((placement) => placement.event),
         idColumn: 'id',
         toIdValue: keepText,
       },

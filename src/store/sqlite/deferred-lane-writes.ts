@@ -29,7 +29,7 @@ interface DeferredLane {
 /** `ListedLane` is the entry of one lane in a list. */
 interface ListedLane extends Pick<Lane, 'row' | 'tail' | 'waiting' | 'bytes' | 'window' | 'cap' | 'due' | 'ticket'> {
   /** The added placements, in the format of a lane's row. */
-  readonly places: string
+  readonly placements: string
 }
 
 export class DeferredLaneWrites {
@@ -43,9 +43,9 @@ export class DeferredLaneWrites {
   #next = 1
   #first = 1
 
-  constructor(sql: Statements, places: SqlitePlacements) {
+  constructor(sql: Statements, placements: SqlitePlacements) {
     this.#sql = sql
-    this.#placements = places
+    this.#placements = placements
   }
 
   get count(): number {
@@ -129,14 +129,14 @@ export class DeferredLaneWrites {
     return this.all()
   }
 
-  #recoverLane({ places, ...pushed }: ListedLane, n: number, rowOf: (row: number) => Lane | undefined): void {
+  #recoverLane({ placements, ...pushed }: ListedLane, n: number, rowOf: (row: number) => Lane | undefined): void {
     const inFile = rowOf(pushed.row)
     // The lane was removed, or its row was written later: positions only grow.
     if (inFile === undefined) return
     const known = this.#deferred.get(inFile.id)
     const before = known?.lane ?? inFile
     if (before.tail >= pushed.tail) return
-    this.#placements.appendListed(pushed.row, places)
+    this.#placements.appendListed(pushed.row, placements)
     const lane = { ...before, ...pushed }
     this.#deferred.set(lane.id, { lane, indexedDue: known?.indexedDue ?? inFile.due, since: known?.since ?? n })
   }
@@ -150,8 +150,8 @@ export class DeferredLaneWrites {
 }
 
 function parseListedLane(pushed: string): ListedLane {
-  const [row = 0, tail = 0, waiting = 0, bytes = 0, window = 0, cap = 0, due = 0, ticket = 0, ...places] = pushed
+  const [row = 0, tail = 0, waiting = 0, bytes = 0, window = 0, cap = 0, due = 0, ticket = 0, ...placements] = pushed
     .split(',')
     .map(Number)
-  return { row, tail, waiting, bytes, window, cap, due, ticket, places: places.join(',') }
+  return { row, tail, waiting, bytes, window, cap, due, ticket, placements: placements.join(',') }
 }

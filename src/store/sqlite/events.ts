@@ -78,9 +78,10 @@ export class SqliteEvents implements EventTable {
     return this.#sql.get('select purged_hash from events where seq = ?', seq)?.[0] === ''
   }
 
-  findPlaced(places: readonly PlacementRow[]): readonly PlacedEvent[] {
-    if (places.length < 3) return places.flatMap((place) => this.#sql.all(ONE_PLACED, place.event).map(toPlacedEvent))
-    return this.#placedRows(places.map((place) => place.event)).map(toPlacedEvent)
+  findPlaced(placements: readonly PlacementRow[]): readonly PlacedEvent[] {
+    if (placements.length < 3)
+      return placements.flatMap((placement) => this.#sql.all(ONE_PLACED, placement.event).map(toPlacedEvent))
+    return this.#placedRows(placements.map((placement) => placement.event)).map(toPlacedEvent)
   }
 
   /** `#placedRows` reads a range if the events are dense: events that arrive together mostly run together. */

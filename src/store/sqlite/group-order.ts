@@ -16,16 +16,16 @@ const LONG_AGO = 'select flow, grp from served where at <= ? order by at limit ?
 const STILL_THERE = 'update served set at = ? where flow = ? and grp = ?'
 const FORGET = 'delete from served where flow = ? and grp = ?'
 
-const LINES: readonly LaneHealth[] = [0, 1, 2]
+const ALL_HEALTHS: readonly LaneHealth[] = [0, 1, 2]
 /** The number of stale heap entries that need no compaction. */
 const STALE_SLACK = 64
 
 /** `GroupLanes` lists the lane queries that the order needs. */
 export interface GroupLanes {
-  /** `findFirst` returns the first ready lane of the group in the queue `line`. No lane of the group is before
+  /** `findFirst` returns the first ready lane of the group with this health. No lane of the group is before
       `from`. */
   findFirst(
-    place: { readonly flow: string; readonly line: LaneHealth; readonly now: Millis },
+    place: { readonly flow: string; readonly health: LaneHealth; readonly now: Millis },
     from: GroupPosition,
   ): Lane | undefined
   countLive(flow: string, group: string, now: Millis): number
@@ -51,13 +51,13 @@ function isBefore(one: GroupPosition, other: GroupPosition): boolean {
 
 /** `GroupQueue` holds the groups that may have a ready lane of one health: healthy, failing or suspect. */
 class GroupQueue {
-  readonly line: LaneHealth
+  readonly health: LaneHealth
   readonly #positions = new Map<string, GroupPosition>()
   /** The heap may hold replaced positions; `first` drops them when they reach the top. */
   #heap = new Heap<GroupPosition>(isBefore)
 
-  constructor(line: LaneHealth) {
-    this.line = line
+  constructor(health: LaneHealth) {
+    this.health = health
   }
 
   get(group: string): GroupPosition | undefined {
@@ -100,7 +100,7 @@ class GroupQueue {
 interface FlowGroups {
   /** All lanes with a deadline up to this time have been read from the index. */
   upTo: Millis
-  readonly lines: readonly GroupQueue[]
+  readonly queues: readonly GroupQueue[]
 }
 
 export class SqliteGroupOrder {
@@ -115,51 +115,51 @@ export class SqliteGroupOrder {
   }
 
   /** `findNext` returns the first ready lanes of the next groups to serve. */
-  findNext({ flow, lines, now, maxPerGroup: perGroup, n }: GroupQuery): readonly Lane[] {
-    const queues = this.#refresh(flow, now).lines.filter(({ line }) => lines.includes(line))
+  findNext({ flow, healths, now, maxPerGroup: perGroup, n }: GroupQuery): readonly Lane[] {
+    const queues = this.#refresh(flow, now).queues.filter(({ health }) => healths.includes(health))
     const found: Lane[] = []
     const seen = new Set<string>()
     const heads = new Map<GroupPosition, Lane>()
     const aside: (readonly [GroupQueue, GroupPosition])[] = []
     while (found.length < n) {
-      const line = findFirstQueue(queues)
-      const position = line?.first
-      if (line === undefined || position === undefined) break
-      line.takeFirst()
-      aside.push([line, position])
+      const queue = findFirstQueue(queues)
+      const position = queue?.first
+      if (queue === undefined || position === undefined) break
+      queue.takeFirst()
+      aside.push([queue, position])
       const { group } = position
       if (seen.has(group)) continue
       if (!heads.has(position) && perGroup < NEVER && this.#lanes.countLive(flow, group, now) >= perGroup) {
         seen.add(group)
         continue
       }
-      const head = heads.get(position) ?? this.#lanes.findFirst({ flow, line: line.line, now }, position)
-      if (head === undefined) line.delete(group)
+      const head = heads.get(position) ?? this.#lanes.findFirst({ flow, health: queue.health, now }, position)
+      if (head === undefined) queue.delete(group)
       else if (isEarlier(position, head)) {
         const later = { ...position, due: head.due, ticket: head.ticket }
         heads.set(later, head)
-        line.set(later)
+        queue.set(later)
       } else {
         seen.add(group)
         found.push(head)
       }
     }
-    for (const [line, position] of aside) line.putBack(position)
+    for (const [queue, position] of aside) queue.putBack(position)
     return found
   }
 
   /** `onLaneWritten` adds a lane that is already ready: `#refresh` no longer reads that part of the index. */
-  onLaneWritten({ flow, line, group, due, ticket }: Lane): void {
+  onLaneWritten({ flow, health, group, due, ticket }: Lane): void {
     const groups = this.#flows.get(flow)
-    const queue = groups !== undefined && due <= groups.upTo ? groups.lines[line] : undefined
+    const queue = groups !== undefined && due <= groups.upTo ? groups.queues[health] : undefined
     if (queue !== undefined) this.#addCandidate(flow, queue, { group, due, ticket })
   }
 
   recordServed({ flow, group }: Lane, turn: number, now: Millis): void {
     this.#sql.run(TOOK_TURN, flow, group, turn, now)
-    for (const line of this.#flows.get(flow)?.lines ?? []) {
-      const known = line.get(group)
-      if (known !== undefined) line.set({ ...known, served: turn })
+    for (const queue of this.#flows.get(flow)?.queues ?? []) {
+      const known = queue.get(group)
+      if (known !== undefined) queue.set({ ...known, served: turn })
     }
   }
 
@@ -171,7 +171,7 @@ export class SqliteGroupOrder {
       if (this.#lanes.hasWaiting(flow, group)) this.#sql.run(STILL_THERE, now, flow, group)
       else {
         this.#sql.run(FORGET, flow, group)
-        for (const line of this.#flows.get(flow)?.lines ?? []) line.delete(group)
+        for (const queue of this.#flows.get(flow)?.queues ?? []) queue.delete(group)
       }
     }
     return old.length
@@ -185,13 +185,13 @@ export class SqliteGroupOrder {
   #refresh(flow: string, now: Millis): FlowGroups {
     let groups = this.#flows.get(flow)
     if (groups === undefined) {
-      groups = { upTo: -1, lines: LINES.map((line) => new GroupQueue(line)) }
+      groups = { upTo: -1, queues: ALL_HEALTHS.map((health) => new GroupQueue(health)) }
       this.#flows.set(flow, groups)
     }
     if (groups.upTo === now) return groups
-    for (const line of groups.lines) {
-      for (const [group, due, ticket] of this.#sql.all(BECAME_READY, flow, line.line, groups.upTo, now)) {
-        this.#addCandidate(flow, line, { group: text(group), due: number(due), ticket: number(ticket) })
+    for (const queue of groups.queues) {
+      for (const [group, due, ticket] of this.#sql.all(BECAME_READY, flow, queue.health, groups.upTo, now)) {
+        this.#addCandidate(flow, queue, { group: text(group), due: number(due), ticket: number(ticket) })
       }
     }
     // This also holds if the clock was set back: lanes that are no longer ready are read again when they become ready.
@@ -199,19 +199,19 @@ export class SqliteGroupOrder {
     return groups
   }
 
-  #addCandidate(flow: string, line: GroupQueue, lane: Pick<Lane, 'group' | 'due' | 'ticket'>): void {
-    const known = line.get(lane.group)
+  #addCandidate(flow: string, queue: GroupQueue, lane: Pick<Lane, 'group' | 'due' | 'ticket'>): void {
+    const known = queue.get(lane.group)
     if (known === undefined) {
-      line.set({ ...lane, served: number(this.#sql.get(SERVED, flow, lane.group)?.[0] ?? 0) })
-    } else if (isEarlier(lane, known)) line.set({ ...known, due: lane.due, ticket: lane.ticket })
+      queue.set({ ...lane, served: number(this.#sql.get(SERVED, flow, lane.group)?.[0] ?? 0) })
+    } else if (isEarlier(lane, known)) queue.set({ ...known, due: lane.due, ticket: lane.ticket })
   }
 }
 
-function findFirstQueue(lines: readonly GroupQueue[]): GroupQueue | undefined {
-  let best: { readonly line: GroupQueue; readonly first: GroupPosition } | undefined
-  for (const line of lines) {
-    const { first } = line
-    if (first !== undefined && (best === undefined || isBefore(first, best.first))) best = { line, first }
+function findFirstQueue(queues: readonly GroupQueue[]): GroupQueue | undefined {
+  let best: { readonly queue: GroupQueue; readonly first: GroupPosition } | undefined
+  for (const queue of queues) {
+    const { first } = queue
+    if (first !== undefined && (best === undefined || isBefore(first, best.first))) best = { queue, first }
   }
-  return best?.line
+  return best?.queue
 }

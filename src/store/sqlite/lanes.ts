@@ -61,13 +61,13 @@ export class SqliteLanes implements LaneTable {
   readonly #newRunsUpTo = new Map<string, Millis>()
 
   /** A read-only store recovers nothing: only the process that works on the file knows its deferred changes. */
-  constructor(sql: Statements, places: SqlitePlacements, readOnly: boolean) {
+  constructor(sql: Statements, placements: SqlitePlacements, readOnly: boolean) {
     this.#sql = sql
-    this.#placements = places
+    this.#placements = placements
     this.#newRuns = new NewRuns(sql)
-    this.#deferred = new DeferredLaneWrites(sql, places)
+    this.#deferred = new DeferredLaneWrites(sql, placements)
     this.#groupOrder = new SqliteGroupOrder(sql, {
-      findFirst: (place, from) => this.#findFirstOfGroup(place, from),
+      findFirst: (placement, from) => this.#findFirstOfGroup(placement, from),
       countLive: (flow, group, now) => this.#countLive(flow, group, now),
       hasWaiting: (flow, group) =>
         (group === '' ? this.#sql.get(OF_NO_GROUP, flow) : this.#sql.get(OF_GROUP, flow, group)) !== undefined,
@@ -102,7 +102,7 @@ export class SqliteLanes implements LaneTable {
       millisOrNull(lane.cap),
       millisOrNull(lane.due),
       lane.ticket,
-      lane.line,
+      lane.health,
       serializeRareFields(lane),
       this.#placements.serializeRow(lane.row),
       millisOrNull(getLeaseEnd(lane)),
@@ -188,11 +188,11 @@ export class SqliteLanes implements LaneTable {
     this.#placements.forget(lane.row)
   }
 
-  findReady({ flow, line, now, n }: ReadyQuery): readonly Lane[] {
+  findReady({ flow, health, now, n }: ReadyQuery): readonly Lane[] {
     if (this.#newRunsUpTo.has(flow)) this.#writeLanes(this.#newRuns.takeOld(flow, now))
     if (!this.#newRunsUpTo.has(flow)) this.#takeNewRunsOutOfQueue(flow)
     return this.#readUntilCurrent(() =>
-      this.#getByRows(this.#sql.all(READY, flow, line, now, n, this.#newRuns.countInQueue(flow, line))),
+      this.#getByRows(this.#sql.all(READY, flow, health, now, n, this.#newRuns.countInQueue(flow, health))),
     )
   }
 
@@ -215,15 +215,15 @@ export class SqliteLanes implements LaneTable {
   }
 
   #findFirstOfGroup(
-    { flow, line, now }: Pick<ReadyQuery, 'flow' | 'line' | 'now'>,
+    { flow, health, now }: Pick<ReadyQuery, 'flow' | 'health' | 'now'>,
     { group, due }: GroupPosition,
   ): Lane | undefined {
     this.#takeNewRunsOutOfQueue(flow)
     return this.#readUntilCurrent(() => {
       const rows =
         group === ''
-          ? this.#sql.all(FIRST_OF_NO_GROUP, flow, line, due, now)
-          : this.#sql.all(FIRST_IN_GROUP, flow, group, line, now)
+          ? this.#sql.all(FIRST_OF_NO_GROUP, flow, health, due, now)
+          : this.#sql.all(FIRST_IN_GROUP, flow, group, health, now)
       return rows.map((row) => this.#cacheLane(row))
     })[0]
   }
@@ -253,28 +253,28 @@ export class SqliteLanes implements LaneTable {
     return lane !== undefined
   }
 
-  findNextDeadline(flow: string, lines: readonly LaneHealth[]): Millis | undefined {
-    const deadlines = lines.map((line) => this.#findHead(flow, line))
+  findNextDeadline(flow: string, healths: readonly LaneHealth[]): Millis | undefined {
+    const deadlines = healths.map((health) => this.#findHead(flow, health))
     const due = Math.min(...deadlines, this.#newRuns.findFirstLeaseEnd(flow))
     return due === NEVER ? undefined : due
   }
 
   /** Called at the end of a claim: lanes that have just begun a run are the first of their queue, and still in the
       index. */
-  #findHead(flow: string, line: LaneHealth): Millis {
+  #findHead(flow: string, health: LaneHealth): Millis {
     if (!this.#newRunsUpTo.has(flow)) this.#flushNewRuns(flow)
     for (;;) {
-      const head = this.#sql.get(HEAD, flow, line, this.#newRuns.countInQueue(flow, line))
+      const head = this.#sql.get(HEAD, flow, health, this.#newRuns.countInQueue(flow, health))
       if (head === undefined || !this.#fixEarlyPosition(text(head[1]))) return millisOrNever(head?.[0])
     }
   }
 
   /** `findFirstDue` returns the first deadline of a flow, or NEVER. It leaves deferred lanes where the index has
       them. */
-  findFirstDue(flow: string, lines: readonly LaneHealth[]): Millis {
+  findFirstDue(flow: string, healths: readonly LaneHealth[]): Millis {
     const pushed = this.#deferred.findFirstDue(flow)
-    const deadlines = lines.map((line) => {
-      const rows = this.#sql.all(EARLIER, flow, line, pushed, this.#deferred.count + 1)
+    const deadlines = healths.map((health) => {
+      const rows = this.#sql.all(EARLIER, flow, health, pushed, this.#deferred.count + 1)
       return millisOrNever(rows.find(([, id]) => !this.#deferred.has(text(id)))?.[0] ?? null)
     })
     return Math.min(pushed, ...deadlines)
@@ -345,8 +345,8 @@ export function toLane(row: Row): Lane {
       cap: millisOrNever(row[10]),
       due: millisOrNever(row[11]),
       ticket: number(row[12]),
-      line: number(row[13]) as LaneHealth,
-    },
+      health: number(row[13]) as LaneHealth,
+    } satisfies Partial<Lane>,
     typeof rest === 'string' ? parseRareFields(rest) : undefined,
   )
 }

@@ -26,7 +26,7 @@ interface NewRun {
 interface NewRunEntry extends NewRun {
   readonly row: number
   readonly flow: string
-  readonly line: LaneHealth
+  readonly health: LaneHealth
   /** The number of the commit in which the run began. */
   readonly since: number
 }
@@ -67,7 +67,7 @@ export class NewRuns {
       until,
       row: lane.row,
       flow: lane.flow,
-      line: before.line,
+      health: before.health,
       since: this.#commit,
     })
     this.isDirty = true
@@ -79,9 +79,9 @@ export class NewRuns {
   }
 
   /** `countInQueue` returns how many index entries of the queue belong to lanes that have in fact begun a run. */
-  countInQueue(flow: string, line: LaneHealth): number {
+  countInQueue(flow: string, health: LaneHealth): number {
     let count = 0
-    for (const entry of this.#entries.values()) if (entry.flow === flow && entry.line === line) count++
+    for (const entry of this.#entries.values()) if (entry.flow === flow && entry.health === health) count++
     return count
   }
 

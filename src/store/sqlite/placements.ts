@@ -57,7 +57,7 @@ const EMPTY: RowPlacements = {
 
 interface RankedPlacement {
   readonly rank: Rank
-  readonly place: WaitingPlacement
+  readonly placement: WaitingPlacement
 }
 
 /** Maintenance looks up one event after the other, mostly of a few lanes. */
@@ -134,15 +134,15 @@ export class SqlitePlacements implements PlacementTable {
     this.#byLane.clear()
   }
 
-  add(lane: Lane, rank: Rank, place: WaitingPlacement): void {
+  add(lane: Lane, rank: Rank, placement: WaitingPlacement): void {
     this.#clearByEvent()
-    if (rank === 1) return this.#insert(lane, rank, place.pos, [place])
+    if (rank === 1) return this.#insert(lane, rank, placement.pos, [placement])
     const here = this.#getOrCreate(lane)
     if (here.count === MAX_IN_ROW) {
-      this.#insert(lane, rank, place.pos - 1, here.text)
+      this.#insert(lane, rank, placement.pos - 1, here.text)
       Object.assign(here, { inTable: here.inTable + here.count, count: 0, text: '', hasOnlyAdditions: false })
     }
-    const one = serializePlacements([place])
+    const one = serializePlacements([placement])
     here.text += here.count === 0 ? one : `,${one}`
     here.added += here.added === '' ? one : `,${one}`
     here.count++
@@ -164,9 +164,9 @@ export class SqlitePlacements implements PlacementTable {
     const far: WaitingPlacement[] = []
     for (const { last, list } of this.#lists(lane, rank, here)) {
       far.push(...list)
-      if (last >= pos) return far.filter((place) => place.pos <= pos)
+      if (last >= pos) return far.filter((placement) => placement.pos <= pos)
     }
-    return concatPlacements(far, parseRowPlacements(here)).filter((place) => place.pos <= pos)
+    return concatPlacements(far, parseRowPlacements(here)).filter((placement) => placement.pos <= pos)
   }
 
   /** `takeUpTo` writes nothing for a list that is partly taken: the lane's row records up to which position. */
@@ -175,7 +175,7 @@ export class SqlitePlacements implements PlacementTable {
     const here = this.#getRowPlacements(lane, rank)
     const taken = this.findUpTo(lane, rank, pos)
     const near = parseRowPlacements(here)
-    const left = near.filter((place) => place.pos > pos)
+    const left = near.filter((placement) => placement.pos > pos)
     const far = taken.length - (near.length - left.length)
     if (far > 0) this.#recordTaken(lane, rank, here, { pos, far })
     if (left.length < near.length) replaceRowPlacements(here, left)
@@ -206,9 +206,9 @@ export class SqlitePlacements implements PlacementTable {
     this.#clearByEvent()
     const here = this.#getRowPlacements(lane, rank)
     const gone = new Set(positions)
-    const goes = (place: WaitingPlacement): boolean => gone.has(place.pos)
+    const goes = (placement: WaitingPlacement): boolean => gone.has(placement.pos)
     for (const { last, list } of this.#lists(lane, rank, here)) {
-      const left = list.filter((place) => !goes(place))
+      const left = list.filter((placement) => !goes(placement))
       if (left.length === list.length && left.length > 0) continue
       if (left.length === 0) this.#sql.run(REMOVE, lane.row, rank, last)
       else this.#sql.run(CHANGE, serializePlacements(left), lane.row, rank, last)
@@ -217,7 +217,7 @@ export class SqlitePlacements implements PlacementTable {
       here.first = undefined
     }
     const near = parseRowPlacements(here)
-    const left = near.filter((place) => !goes(place))
+    const left = near.filter((placement) => !goes(placement))
     if (left.length < near.length) replaceRowPlacements(here, left)
   }
 
@@ -225,9 +225,9 @@ export class SqlitePlacements implements PlacementTable {
     let held = this.#byEvent.get(lane.row)
     if (held === undefined) {
       const all = RANKS.flatMap((rank) =>
-        this.findUpTo(lane, rank, lane.tail).map((place): RankedPlacement => ({ rank, place })),
+        this.findUpTo(lane, rank, lane.tail).map((placement): RankedPlacement => ({ rank, placement })),
       )
-      held = Map.groupBy(all, ({ place }) => place.event)
+      held = Map.groupBy(all, ({ placement }) => placement.event)
       if (this.#byEvent.size === MAX_CACHED_LANES) this.#byEvent.clear()
       this.#byEvent.set(lane.row, held)
     }
@@ -254,8 +254,9 @@ export class SqlitePlacements implements PlacementTable {
   }
 
   /** A replayed event has a list of its own, which names its replay. */
-  #insert(lane: Lane, rank: Rank, last: number, places: string | readonly [WaitingPlacement]): void {
-    const [list, replay] = typeof places === 'string' ? [places] : [serializePlacements(places), places[0].replay]
+  #insert(lane: Lane, rank: Rank, last: number, placements: string | readonly [WaitingPlacement]): void {
+    const [list, replay] =
+      typeof placements === 'string' ? [placements] : [serializePlacements(placements), placements[0].replay]
     this.#sql.run(ADD, lane.row, rank, last, list, replay ?? null)
   }
 
@@ -296,21 +297,23 @@ function parseRowPlacements(here: RowPlacements): readonly WaitingPlacement[] {
   return here.parsed.list
 }
 
-function serializePlacements(places: readonly WaitingPlacement[]): string {
-  return places.map(({ pos, event, size, cap }) => `${pos},${event},${size},${cap}`).join(',')
+function serializePlacements(placements: readonly WaitingPlacement[]): string {
+  return placements.map(({ pos, event, size, cap }) => `${pos},${event},${size},${cap}`).join(',')
 }
 
 function withReplay(list: readonly WaitingPlacement[], replay: Row[number] | undefined): readonly WaitingPlacement[] {
-  return replay === null || replay === undefined ? list : list.map((place) => ({ ...place, replay: text(replay) }))
+  return replay === null || replay === undefined
+    ? list
+    : list.map((placement) => ({ ...placement, replay: text(replay) }))
 }
 
 function parsePlacements(list: string): readonly WaitingPlacement[] {
   if (list === '') return []
   const cells = list.split(',')
-  const places: WaitingPlacement[] = []
+  const placements: WaitingPlacement[] = []
   for (let at = 0; at < cells.length; at += 4) {
     const [event, size, cap] = [cells[at + 1], cells[at + 2], cells[at + 3]]
-    places.push({ pos: Number(cells[at]), event: Number(event), size: Number(size), cap: Number(cap) })
+    placements.push({ pos: Number(cells[at]), event: Number(event), size: Number(size), cap: Number(cap) })
   }
-  return places
+  return placements
 }

@@ -25,7 +25,7 @@ const LIMITS = `select l.name, l.state ->> 'epoch', l.state ->> 'pausedUntil',
     max(l.state ->> 'last', coalesce(l.state ->> 'promised', 0)), l.state ->> 'stretch', l.state ->> 'stretchedAt'
   from (select name from limits order by idle_at desc limit 1000) shown join limits l on l.name = shown.name`
 /** One query per health: a minimum over all would read every lane. */
-const LINES: readonly LaneHealth[] = [0, 1, 2]
+const ALL_HEALTHS: readonly LaneHealth[] = [0, 1, 2]
 const BYTES = `select (p.page_count - f.freelist_count) * s.page_size
   from pragma_page_count p, pragma_freelist_count f, pragma_page_size s`
 
@@ -163,7 +163,7 @@ export class SqliteRecords implements RecordQueries {
 
   #readFlowStats(flow: string, now: Millis): TableStats['flows'][number] {
     const pause = this.#sql.get('select reason, by, since from pauses where flow = ?', flow)
-    const due = this.#lanes.findFirstDue(flow, LINES)
+    const due = this.#lanes.findFirstDue(flow, ALL_HEALTHS)
     const paused: PauseRow | undefined =
       pause === undefined ? undefined : { reason: text(pause[0]), by: text(pause[1]), since: number(pause[2]) }
     return {

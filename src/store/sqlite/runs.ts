@@ -128,7 +128,7 @@ export class SqliteDeadLetters implements DeadLetterTable {
   findEventSeqs(lane: LaneId): readonly number[] {
     return this.#sql
       .all('select places from letters where lane = ?', lane)
-      .flatMap(([places]) => sqliteCells.placements(places).map((place) => place.event))
+      .flatMap(([placements]) => sqliteCells.placements(placements).map((placement) => placement.event))
   }
 
   findNextQueued(lane: LaneId): DeadLetterRow | undefined {
