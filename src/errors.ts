@@ -114,8 +114,8 @@ export class SluiceError extends Error {
   readonly fix: string
 
   /** `fix` replaces the fix of the code where another one is better. */
-  constructor(code: ErrorCode, what: string, cause?: unknown, fix: string = ERRORS[code].fix) {
-    super(`${code}: ${what} ${fix}`, cause === undefined ? undefined : { cause })
+  constructor(code: ErrorCode, message: string, cause?: unknown, fix: string = ERRORS[code].fix) {
+    super(`${code}: ${message} ${fix}`, cause === undefined ? undefined : { cause })
     this.code = code
     this.status = ERRORS[code].status
     this.fix = fix

@@ -44,7 +44,7 @@ export class Stage<World> {
   readonly #env: Env
   readonly #handlers = new Map<string, Handler>()
   readonly #urls: Record<string, string> = {}
-  readonly #emitted: { name: EventName; what: EventMap[EventName] }[] = []
+  readonly #emitted: { name: EventName; payload: EventMap[EventName] }[] = []
   #workers: Workers | undefined
   #app: Sluice | undefined
 
@@ -130,7 +130,7 @@ export class Stage<World> {
 
   /** All events of that name that the app has emitted, without those of its workers. */
   emitted<N extends EventName>(name: N): readonly EventMap[N][] {
-    return this.#emitted.flatMap((one) => (one.name === name ? [one.what as EventMap[N]] : []))
+    return this.#emitted.flatMap((one) => (one.name === name ? [one.payload as EventMap[N]] : []))
   }
 
   /** Resolves as soon as the condition holds, and throws if that takes too long. */
@@ -190,8 +190,8 @@ export class Stage<World> {
       url: (name) => this.url(name),
       watch: (client) => this.watch(client),
     })
-    app.onAny((name, what) => {
-      if (this.#emitted.push({ name, what }) > MOST_EMITTED) this.#emitted.shift()
+    app.onAny((name, payload) => {
+      if (this.#emitted.push({ name, payload }) > MOST_EMITTED) this.#emitted.shift()
     })
     this.#example.narrate?.(app, this.tell)
     return app

@@ -57,7 +57,7 @@ export interface Admin {
   readonly limits: Limits
   readonly sources: SourcesAdmin
   readonly alerts: Alerts
-  readonly purge: (what: PurgeTarget) => Promise<PurgeSummary>
+  readonly purge: (target: PurgeTarget) => Promise<PurgeSummary>
   /** How much arrived, how long it took and how much failed over a window, and how much waits now. */
   readonly stats: (options?: StatsOptions) => Promise<StatsResult>
   /** `status` returns whether the app keeps up, what waits where, and what needs a person. It is computed about once a second. */

@@ -28,8 +28,8 @@ const OPTIONS: ReadonlySet<string> = new Set(['when', 'for', 'notify'])
 const NAME = /^[\w][\w.:-]{0,99}$/u
 
 export function createAlertRule(name: string, options: AlertOptions): AlertRule {
-  const refuse = (what: string): never => {
-    throw new SluiceError('CONFIG_INVALID', `alert(${JSON.stringify(name)}): ${what}`)
+  const refuse = (message: string): never => {
+    throw new SluiceError('CONFIG_INVALID', `alert(${JSON.stringify(name)}): ${message}`)
   }
   if (typeof name !== 'string' || !NAME.test(name)) refuse('the name must have 1 to 100 letters, digits and . : _ -.')
   if (typeof options !== 'object' || options === null)

@@ -31,9 +31,9 @@ export class Audit {
     this.#store = store
   }
 
-  async write(who: string, what: string): Promise<void> {
+  async write(who: string, message: string): Promise<void> {
     const store = await this.#store()
-    await store.writeDocs({ writes: [], raiseRoutes: false, audit: { who, what } })
+    await store.writeDocs({ writes: [], raiseRoutes: false, audit: { who, what: message } })
   }
 
   /** `list` returns the newest entry first. */

@@ -152,12 +152,12 @@ export class DeadLetters {
   }
 
   /** `retry` runs the same run again before the waiting events of its lane, with all its attempts. */
-  retry(which: string | DeadLetterFilter): Promise<SteerResult | { readonly count: number }> {
-    return this.#act(which, 'retry')
+  retry(selection: string | DeadLetterFilter): Promise<SteerResult | { readonly count: number }> {
+    return this.#act(selection, 'retry')
   }
 
-  drop(which: string | DeadLetterFilter): Promise<SteerResult | { readonly count: number }> {
-    return this.#act(which, 'drop')
+  drop(selection: string | DeadLetterFilter): Promise<SteerResult | { readonly count: number }> {
+    return this.#act(selection, 'drop')
   }
 
   /** `act` retries or drops the newest `limit` matches, and returns their number and the id under which `progress` shows them. */
@@ -204,17 +204,17 @@ export class DeadLetters {
   }
 
   async #act(
-    which: string | DeadLetterFilter,
+    selection: string | DeadLetterFilter,
     act: 'retry' | 'drop',
   ): Promise<SteerResult | { readonly count: number }> {
     const store = await this.#deps.store()
-    if (typeof which === 'string') {
-      const deadLetter = act === 'retry' ? await this.#get(store, which) : undefined
-      const [result = 'missing'] = await steerDeadLetters(store, [which], act)
+    if (typeof selection === 'string') {
+      const deadLetter = act === 'retry' ? await this.#get(store, selection) : undefined
+      const [result = 'missing'] = await steerDeadLetters(store, [selection], act)
       if (deadLetter !== undefined && result === 'ok') await this.#retried([nameOf(deadLetter)])
       return result
     }
-    return { count: (await this.#actOnMatches(which, act, Infinity)).length }
+    return { count: (await this.#actOnMatches(selection, act, Infinity)).length }
   }
 
   async #actOnMatches(filter: DeadLetterFilter, act: DeadLetterAct, limit: number): Promise<readonly DeadLetterName[]> {
@@ -284,8 +284,8 @@ function nameOf(deadLetter: DeadLetter): DeadLetterName {
   return { id, kind, flow, key: deadLetter.kind === 'run' ? deadLetter.key : '' }
 }
 
-function invalid(what: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', `deadLetters: ${what}`)
+function invalid(message: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', `deadLetters: ${message}`)
 }
 
 async function steerDeadLetters(

@@ -211,6 +211,6 @@ function parseApiKey(doc: Doc): ApiKey & { readonly hash: string } {
   return { id: doc.id, ...(JSON.parse(Buffer.from(doc.body).toString()) as StoredApiKey) }
 }
 
-function invalid(what: string): SluiceError {
-  return new SluiceError('REQUEST_INVALID', `keys: ${what}`)
+function invalid(message: string): SluiceError {
+  return new SluiceError('REQUEST_INVALID', `keys: ${message}`)
 }

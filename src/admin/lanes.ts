@@ -34,7 +34,7 @@ interface DeliveryAdmin {
   /** Returns whether the lane's live events wait until its endpoint has got its history. */
   isHeldBack(lane: Lane): Promise<boolean>
   /** Called before a purge, because stored responses of endpoints may echo the purged events. */
-  purgeAnswers(what: PurgeTarget): Promise<void>
+  purgeAnswers(target: PurgeTarget): Promise<void>
   /** Called once per lane after dead letters were retried, because that means that the endpoint is repaired. */
   retried(lanes: readonly { readonly flow: string; readonly key: string }[]): Promise<void>
 }

@@ -93,8 +93,8 @@ export class Limits {
   }
 
   /** `pause` applies to every process. It returns `missing` for an unknown limit. */
-  async pause(name: string, how: { readonly for: Duration; readonly by?: string }): Promise<'ok' | 'missing'> {
-    const duration = Math.min(parseDuration(how.for, 'limits: for'), NEVER)
+  async pause(name: string, options: { readonly for: Duration; readonly by?: string }): Promise<'ok' | 'missing'> {
+    const duration = Math.min(parseDuration(options.for, 'limits: for'), NEVER)
     const limit = this.#findDeclared(name)
     if (limit !== undefined) await limit.pause(duration)
     else if (!(await this.#isKnown(name))) return 'missing'
@@ -102,7 +102,11 @@ export class Limits {
       const { pausedFor } = await this.#regulate({ name, act: { kind: 'pause', for: duration, slow: false } })
       this.#deps.emit('limit.paused', { limit: name, ms: pausedFor })
     }
-    this.#deps.meter.notePause(name, { ms: duration, cause: 'operator', ...(how.by !== undefined && { by: how.by }) })
+    this.#deps.meter.notePause(name, {
+      ms: duration,
+      cause: 'operator',
+      ...(options.by !== undefined && { by: options.by }),
+    })
     return 'ok'
   }
 

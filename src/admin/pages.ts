@@ -22,10 +22,10 @@ export async function* findPages<K extends RecordKind>(
 const COUNT_BATCH = 10_000
 
 /** `countAll` counts matching records exactly. */
-export async function countAll(store: Store, what: Pick<CountCall, 'kind' | 'filter'>): Promise<number> {
+export async function countAll(store: Store, call: Pick<CountCall, 'kind' | 'filter'>): Promise<number> {
   let sum = 0
   for (let cursor: string | undefined = ''; cursor !== undefined;) {
-    const reply: CountReply = await store.count({ ...what, cursor, atMost: COUNT_BATCH })
+    const reply: CountReply = await store.count({ ...call, cursor, atMost: COUNT_BATCH })
     sum += reply.count
     cursor = reply.next
   }

@@ -31,8 +31,8 @@ const LOOKUP_PAGE = 100
 const RUN_BATCH = 1_000
 const MAX_LANES_SEEN = 100_000
 
-export async function purge(deps: OperatorDependencies, what: PurgeTarget): Promise<PurgeSummary> {
-  const call = toStoreTarget(deps, what)
+export async function purge(deps: OperatorDependencies, target: PurgeTarget): Promise<PurgeSummary> {
+  const call = toStoreTarget(deps, target)
   const store = await deps.store()
   const purged = { events: 0, deadLetters: 0, runs: 0 }
   await deps.deliveries().purgeAnswers(call)
@@ -104,10 +104,10 @@ function delayedLanesOf(ids: readonly string[]): StorePurgeTarget {
 }
 
 /** The check is strict, because a mistaken purge cannot be undone. */
-function toStoreTarget({ flows }: OperatorDependencies, what: PurgeTarget): StorePurgeTarget {
-  if (typeof what !== 'object' || what === null) throw invalidTarget()
-  assertKnownOptions(what, TARGET_FIELDS, 'purge: ')
-  const named = Object.entries(what).filter(([, value]) => value !== undefined)
+function toStoreTarget({ flows }: OperatorDependencies, target: PurgeTarget): StorePurgeTarget {
+  if (typeof target !== 'object' || target === null) throw invalidTarget()
+  assertKnownOptions(target, TARGET_FIELDS, 'purge: ')
+  const named = Object.entries(target).filter(([, value]) => value !== undefined)
   const { flow, key, tenant, subject, event } = Object.fromEntries(named) as Readonly<Record<string, string>>
   if (named.some(([name, value]) => typeof value !== 'string' || (value === '' && name !== 'key')))
     throw invalidTarget()

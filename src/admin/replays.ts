@@ -361,6 +361,6 @@ function parseTime(time: Date | Millis | undefined, name: string): Millis | unde
   throw invalid(`${name} must be a Date, or milliseconds since 1970.`)
 }
 
-function invalid(what: string): SluiceError {
-  return invalidOption(`replays: ${what}`)
+function invalid(message: string): SluiceError {
+  return invalidOption(`replays: ${message}`)
 }

@@ -163,12 +163,12 @@ export class Access {
    * Returns the key, or the endpoint whose token it is. Unknown credentials count before the store is read, so that
    * they cost the store no more than calls without a key.
    */
-  async #identifyCaller(given: string, network: string): Promise<ApiKey | string | undefined> {
+  async #identifyCaller(value: string, network: string): Promise<ApiKey | string | undefined> {
     const { keys, findTokenOwner: ownerOf } = this.#deps
-    const hashed = hash('sha256', given, 'base64url')
+    const hashed = hash('sha256', value, 'base64url')
     if (!this.#knownCredentials.has(hashed)) this.#countCall(this.#unverifiedCalls, network, 'This address')
-    const key = await keys.authenticate(given)
-    const owner = key === undefined ? await ownerOf(given) : undefined
+    const key = await keys.authenticate(value)
+    const owner = key === undefined ? await ownerOf(value) : undefined
     this.#knownCredentials.delete(hashed)
     if (key === undefined && owner === undefined) return undefined
     this.#remember(hashed)

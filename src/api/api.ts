@@ -175,8 +175,8 @@ export class Api implements AdminApi {
     const { actor: who, tenant: keyTenant } = await this.#access.allow(head, connection, route.role, own)
     // A key that may only publish or register must not learn what the store's errors say.
     caller.name = route.role === 'publish' || keyTenant !== undefined ? undefined : who
-    const count = (what: RateLimitedAction | undefined): void => {
-      if (what !== undefined) this.#limiters[what].count(head.address, who)
+    const count = (action: RateLimitedAction | undefined): void => {
+      if (action !== undefined) this.#limiters[action].count(head.address, who)
     }
     if (typeof route.rateLimited !== 'function') count(route.rateLimited)
     if (route.auditText !== undefined && who.startsWith(SUBSCRIBER_PREFIX)) this.#limitSubscriberActions(who)

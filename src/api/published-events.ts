@@ -89,8 +89,8 @@ function readEvent(slice: JsonSlice, where: string): EventInput {
   return bytes === undefined ? event : { ...event, body: Buffer.from(bytes) }
 }
 
-function invalid(what: string): SluiceError {
-  return new SluiceError('REQUEST_INVALID', `body: ${what}`)
+function invalid(message: string): SluiceError {
+  return new SluiceError('REQUEST_INVALID', `body: ${message}`)
 }
 
 function wrongContentType(): SluiceError {

@@ -113,11 +113,11 @@ export function withTag(tag: string, routes: readonly Untagged[]): readonly ApiR
 }
 
 /** `orNotFound` returns what was found. A missing object is a 404, in the same words for every kind. */
-export function orNotFound<T>(found: T, what: string, name: string, fix?: string): Exclude<T, undefined | 'missing'> {
-  if (found === undefined || found === 'missing') {
+export function orNotFound<T>(value: T, what: string, name: string, fix?: string): Exclude<T, undefined | 'missing'> {
+  if (value === undefined || value === 'missing') {
     throw new SluiceError('NOT_FOUND', `There is no ${what} ${JSON.stringify(name.slice(0, 200))}.`, undefined, fix)
   }
-  return found as Exclude<T, undefined | 'missing'>
+  return value as Exclude<T, undefined | 'missing'>
 }
 
 /** `orSuggest` is `orNotFound` for an object that people name: the fix asks whether they meant another one. */

@@ -248,9 +248,9 @@ export class Deliveries {
   }
 
   /** Purges the stored responses of endpoints to the purged events. */
-  async purgeAnswers(what: PurgeTarget): Promise<void> {
+  async purgeAnswers(target: PurgeTarget): Promise<void> {
     const deliveries = [...this.#deliveries.keys()]
-    await purgeAnswers({ store: this.#deps.store, docs: this.#docs, histories: this.#histories, deliveries }, what)
+    await purgeAnswers({ store: this.#deps.store, docs: this.#docs, histories: this.#histories, deliveries }, target)
   }
 
   isHeldBack(lane: Lane): Promise<boolean> {
@@ -269,15 +269,15 @@ export class Deliveries {
     await (await this.#threads)?.close()
   }
 
-  async #run(run: HandledRun, how: DeliveryPolicy): Promise<Ending> {
+  async #run(run: HandledRun, policy: DeliveryPolicy): Promise<Ending> {
     const nextAttempt = (asked = 0): Millis | undefined => {
       const now = this.#deps.now()
       const elapsed = run.failingSince === 0 ? 0 : now - run.failingSince
-      const least = nextDelay(how.schedule, { failures: run.attempt, elapsed, random: 0, requestedDelay: asked })
+      const least = nextDelay(policy.schedule, { failures: run.attempt, elapsed, random: 0, requestedDelay: asked })
       return least === undefined ? undefined : now + least
     }
     // A failing store or a missing key is not the endpoint's fault.
-    const report = await this.#deliver(run, how.build, nextAttempt).catch((error: unknown): DeliveryReport => {
+    const report = await this.#deliver(run, policy.build, nextAttempt).catch((error: unknown): DeliveryReport => {
       if (error instanceof RateLimitDeferred) throw error
       return { result: { kind: 'broken', error }, rest: run.events, tried: 0 }
     })

@@ -217,6 +217,6 @@ function isStore(store: unknown): boolean {
   return typeof store === 'object' && store !== null && 'settleAndClaim' in store
 }
 
-function invalid(what: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', `new Sluice: ${what}`)
+function invalid(message: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', `new Sluice: ${message}`)
 }

@@ -95,7 +95,7 @@ function createScheduler(
 ): MaintenanceScheduler {
   const spaced = tasks.map((task) => withMinInterval(task, minPollInterval))
   return new MaintenanceScheduler(clock, spaced, (task, failure) => {
-    const alert = `upkeep:${task}`
+    const alert = `maintenance:${task}`
     if (failure === undefined) emit('alert.cleared', { alert, text: 'The task works again.' })
     else emit('alert.raised', { alert, text: failure })
   })

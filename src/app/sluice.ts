@@ -275,7 +275,7 @@ export class Sluice {
     const [store, known] = [await this.#storeHandle.store(), await this.#storeHandle.registry()]
     await known.announceServed()
     await this.#deliveries.refresh()
-    const tasks = [{ name: 'tallies', run: this.#recorder.fold }, ...this.#deliveries.maintenanceTasks(this.#settings)]
+    const tasks = [{ name: 'stats', run: this.#recorder.fold }, ...this.#deliveries.maintenanceTasks(this.#settings)]
     // The steps that can fail run before any work starts.
     await resumeReplays(store, this.#publishReplayStep)
     const working = new Runtime({

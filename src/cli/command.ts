@@ -141,8 +141,8 @@ export function callAndConfirm(context: CommandContext, call: ApiCall): Promise<
   return callAndPrint(context, call, () => context.output.print('Done.'))
 }
 
-export function reportMisuse({ output: out }: CommandContext, what: string): ExitCode {
-  return reportCliError(out, 'USAGE_WRONG', what)
+export function reportMisuse({ output: out }: CommandContext, message: string): ExitCode {
+  return reportCliError(out, 'USAGE_WRONG', message)
 }
 
 /** `confirmOrExit` asks first, unless `--yes` confirms. It returns undefined to go on, or the exit code. */

@@ -17,15 +17,15 @@ export function hasConfig({ folder, config }: Pick<ConnectOptions, 'folder' | 'c
 }
 
 /** `findConfigPath` returns the file `given`, or searches the folder if none is given. */
-export function findConfigPath(folder: string, given: string | undefined): string {
-  const file = findExisting(folder, given)
+export function findConfigPath(folder: string, value: string | undefined): string {
+  const file = findExisting(folder, value)
   if (file !== undefined) return file
-  if (given === undefined) throw new SluiceError('CONFIG_MISSING', `There is no ${FILE_NAMES[0]} in ${folder}.`)
-  throw new SluiceError('CONFIG_MISSING', `There is no file ${given}.`, undefined, 'Correct the path after --config.')
+  if (value === undefined) throw new SluiceError('CONFIG_MISSING', `There is no ${FILE_NAMES[0]} in ${folder}.`)
+  throw new SluiceError('CONFIG_MISSING', `There is no file ${value}.`, undefined, 'Correct the path after --config.')
 }
 
-function findExisting(folder: string, given: string | undefined): string | undefined {
-  const candidates = given === undefined ? FILE_NAMES.map((name) => join(folder, name)) : [resolve(folder, given)]
+function findExisting(folder: string, value: string | undefined): string | undefined {
+  const candidates = value === undefined ? FILE_NAMES.map((name) => join(folder, name)) : [resolve(folder, value)]
   return candidates.find((file) => existsSync(file))
 }
 

@@ -129,12 +129,12 @@ export async function serverHasKey(url: string, clock: Clock, key: string): Prom
 }
 
 /** Returns the proof and the address of the connection, which only Node's own HTTP client reveals; or undefined. */
-function readServerProof(url: string, asked: string, signal: AbortSignal): Promise<ServerProof | undefined> {
+function readServerProof(url: string, challenge: string, signal: AbortSignal): Promise<ServerProof | undefined> {
   const { promise, resolve } = Promise.withResolvers<ServerProof | undefined>()
   const ask = url.startsWith('https:') ? https : http
   const request = ask(`${url.replace(/\/+$/, '')}/healthz`, {
     signal,
-    headers: { [CHALLENGE_HEADER]: asked },
+    headers: { [CHALLENGE_HEADER]: challenge },
     agent: false,
   })
   request.on('error', () => resolve(undefined))

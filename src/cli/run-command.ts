@@ -55,11 +55,11 @@ function printUsage(usage: string): CommandResult {
 
 /** The arguments could not be parsed, but `--json` among them is still recognised. The error comes last, because a long
     usage would scroll it away. */
-function reportUsageError(args: readonly string[], what: string, usage: string): CommandResult {
+function reportUsageError(args: readonly string[], message: string, usage: string): CommandResult {
   const { stdout, stderr } = process
   const out = new Output({ stdout, stderr, asJson: args.includes('--json'), isVerbose: false })
   if (usage !== '') out.note(`${usage}\n`)
-  return { exit: reportCliError(out, 'USAGE_WRONG', what) }
+  return { exit: reportCliError(out, 'USAGE_WRONG', message) }
 }
 
 /** Compares with the second words of the group's commands, or with the first words of all commands. */
@@ -112,14 +112,14 @@ function parseArguments(command: Command, args: readonly string[]): ParsedArgume
   }
 }
 
-async function execute(command: Command, given: ParsedArguments): Promise<ExitCode> {
+async function execute(command: Command, args: ParsedArguments): Promise<ExitCode> {
   const out = new Output({
     stdout: process.stdout,
     stderr: process.stderr,
-    asJson: given.has('json'),
-    isVerbose: given.has('verbose'),
+    asJson: args.has('json'),
+    isVerbose: args.has('verbose'),
   })
-  const [url, key, config] = [given.text('url'), given.text('api-key'), given.text('config')]
+  const [url, key, config] = [args.text('url'), args.text('api-key'), args.text('config')]
   const where = { url, key, config, folder: process.cwd(), env: process.env, clock: systemClock }
   let caller: Promise<ApiClient> | undefined
   const api = async (): Promise<ApiClient> => {
@@ -129,7 +129,7 @@ async function execute(command: Command, given: ParsedArguments): Promise<ExitCo
   }
   const stop = lazyStopSignal()
   const context: CommandContext = {
-    args: given,
+    args,
     output: out,
     target: where,
     clock: systemClock,

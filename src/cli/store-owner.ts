@@ -46,8 +46,8 @@ async function callEither(
 }
 
 /** A file belongs to one process, and memory in this process is not the server's, so neither is shared. */
-async function isShared(own: ApiClient): Promise<boolean> {
-  const safety = await own.call({ method: 'GET', path: '/v1/store' })
+async function isShared(client: ApiClient): Promise<boolean> {
+  const safety = await client.call({ method: 'GET', path: '/v1/store' })
   return safety.kind === 'done' && (safety.value as { readonly durable: boolean }).durable
 }
 

@@ -31,7 +31,7 @@ interface KeyChallenge {
   /** The value of the request header. */
   readonly challenge: string
   /** `isProof` returns whether the proof comes from the server at this address. */
-  isProof(given: string, at: ServerAddress): boolean
+  isProof(value: string, at: ServerAddress): boolean
 }
 
 export function createKeyChallenge(secret: string): KeyChallenge | undefined {

@@ -127,7 +127,7 @@ export class EndpointDocs {
   }
 }
 
-export function toEndpoint({ sealed64: _sealed, ...endpoint }: EndpointDoc): Endpoint {
+export function toEndpoint({ encrypted64: _encrypted, ...endpoint }: EndpointDoc): Endpoint {
   return endpoint
 }
 
@@ -138,7 +138,7 @@ export function toFields({
   active: _active,
   proof: _proof,
   transform: _transform,
-  sealed64: _sealed,
+  encrypted64: _encrypted,
   headers: _headers,
   history: _history,
   ...fields

@@ -24,7 +24,7 @@ interface BoundFields {
 export interface EncryptedFields extends BoundFields {
   /** The names of the headers. */
   readonly headers: readonly string[]
-  readonly sealed64: string
+  readonly encrypted64: string
 }
 
 export function encryptConfidential(keyring: Keyring, what: ConfidentialFields, bound: BoundFields): string {
@@ -39,10 +39,12 @@ export function decryptConfidential(keyring: Keyring, kept: EncryptedFields): Co
   const purpose = secretPurpose(kept)
   const known = decryptedCache.get(keyring) ?? new Map<string, ConfidentialFields>()
   // The cache key contains the ciphertext and its bound fields. A change of either is decrypted again, or rejected.
-  const name = `${kept.sealed64} ${purpose}`
+  const name = `${kept.encrypted64} ${purpose}`
   let found = known.get(name)
   if (found === undefined) {
-    found = JSON.parse(keyring.decrypt(Buffer.from(kept.sealed64, 'base64'), purpose).toString()) as ConfidentialFields
+    found = JSON.parse(
+      keyring.decrypt(Buffer.from(kept.encrypted64, 'base64'), purpose).toString(),
+    ) as ConfidentialFields
     const [oldest] = known.keys()
     if (known.size >= MAX_CACHED && oldest !== undefined) known.delete(oldest)
     decryptedCache.set(keyring, known.set(name, found))
@@ -72,9 +74,9 @@ export const ENDPOINT_DOCS: EncryptedDocs = {
   kind: 'endpoint',
   reencrypt: (keyring, { id, body }) => {
     const kept = JSON.parse(Buffer.from(body).toString()) as EncryptedFields
-    const sealed = keyring.reencrypt(Buffer.from(kept.sealed64, 'base64'), secretPurpose({ ...kept, id }))
-    if (sealed === undefined) return undefined
-    return Buffer.from(JSON.stringify({ ...kept, sealed64: sealed.toString('base64') }))
+    const encrypted = keyring.reencrypt(Buffer.from(kept.encrypted64, 'base64'), secretPurpose({ ...kept, id }))
+    if (encrypted === undefined) return undefined
+    return Buffer.from(JSON.stringify({ ...kept, encrypted64: encrypted.toString('base64') }))
   },
 }
 

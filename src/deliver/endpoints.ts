@@ -379,9 +379,9 @@ export class Endpoints {
     return decryptConfidential(this.#deps.keyring, kept)
   }
 
-  #encrypt(endpoint: Omit<EndpointDoc, 'sealed64' | 'headers'>, what: ConfidentialFields): EndpointDoc {
-    const sealed64 = encryptConfidential(this.#deps.keyring, what, endpoint)
-    return { ...endpoint, headers: Object.keys(what.headers), sealed64 }
+  #encrypt(endpoint: Omit<EndpointDoc, 'encrypted64' | 'headers'>, what: ConfidentialFields): EndpointDoc {
+    const encrypted64 = encryptConfidential(this.#deps.keyring, what, endpoint)
+    return { ...endpoint, headers: Object.keys(what.headers), encrypted64 }
   }
 }
 

@@ -79,8 +79,8 @@ function returnUnchecked(value: unknown): unknown {
   return value
 }
 
-function invalidDefinition(name: unknown, what: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', `defineEvent(${JSON.stringify(name)}): ${what}`)
+function invalidDefinition(name: unknown, message: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', `defineEvent(${JSON.stringify(name)}): ${message}`)
 }
 
 /** `isTypedEvent` tells a definition from a predicate and a glob. */

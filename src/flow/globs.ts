@@ -83,11 +83,11 @@ function hasSlashBetween(text: string, before: string, after: string): boolean {
 }
 
 /** Builds the failure table of the Knuth-Morris-Pratt search. */
-function computeFallback(piece: string): readonly number[] {
+function computeFallback(part: string): readonly number[] {
   const fallback = [0]
-  for (let at = 1, matched = 0; at < piece.length; at++) {
-    while (matched > 0 && piece[at] !== piece[matched]) matched = fallback[matched - 1] ?? 0
-    if (piece[at] === piece[matched]) matched++
+  for (let at = 1, matched = 0; at < part.length; at++) {
+    while (matched > 0 && part[at] !== part[matched]) matched = fallback[matched - 1] ?? 0
+    if (part[at] === part[matched]) matched++
     fallback.push(matched)
   }
   return fallback

@@ -140,22 +140,22 @@ export function createFlow<Run, On extends EventSelector = EventSelector>(
   }
 }
 
-type Refuse = (what: string) => never
+type Refuse = (message: string) => never
 
 const WHILE_RUNNING = ['window', 'requeue', 'cancel'] as const
 const CAPS = ['maxEvents', 'maxBytes'] as const
 
-function rejectValue(what: string): never {
-  throw new TypeError(what)
+function rejectValue(message: string): never {
+  throw new TypeError(message)
 }
 
-function parseWhileRunning(given: FlowOptions<never>['whileRunning'] = 'window', refuse: Refuse): Flow['whileRunning'] {
-  if (typeof given !== 'function') {
-    const fixed = assertOneOf(given, WHILE_RUNNING, 'whileRunning', refuse)
+function parseWhileRunning(value: FlowOptions<never>['whileRunning'] = 'window', refuse: Refuse): Flow['whileRunning'] {
+  if (typeof value !== 'function') {
+    const fixed = assertOneOf(value, WHILE_RUNNING, 'whileRunning', refuse)
     return () => fixed
   }
   return (event) =>
-    assertOneOf(assertSynchronous(given(event), 'whileRunning'), WHILE_RUNNING, 'whileRunning', rejectValue)
+    assertOneOf(assertSynchronous(value(event), 'whileRunning'), WHILE_RUNNING, 'whileRunning', rejectValue)
 }
 
 /** Without `key`, no event joins another one's lane, so options about joining events are rejected. */
@@ -237,17 +237,17 @@ function pickCaps({ maxEvents, maxBytes }: WindowedOptions): Pick<WindowOptions,
 }
 
 /** `assertNoFlowWindowOptions` rejects options that hold for the whole flow and not for one event. */
-function assertNoFlowWindowOptions(given: WindowOptions | undefined, option: string, hasKey: boolean): void {
+function assertNoFlowWindowOptions(options: WindowOptions | undefined, option: string, hasKey: boolean): void {
   const refuse = (name: string, why: string): never => {
     throw invalidOption(`${option} must not return ${name}: ${why}. Omit it, or use an object as window.`)
   }
-  if (typeof given?.quiet === 'object') refuse('a range as quiet', 'the window of one event does not adapt')
+  if (typeof options?.quiet === 'object') refuse('a range as quiet', 'the window of one event does not adapt')
   for (const name of CAPS) {
-    if (given?.[name] !== undefined)
+    if (options?.[name] !== undefined)
       refuse(name, `what a run takes is the same for all events; set ${name} on the flow`)
   }
-  if (given?.leading === true && !hasKey) refuse('leading', 'it has no effect without key')
-  if (given?.jitter !== undefined && given.quiet === undefined) refuse('jitter', 'it has no effect without quiet')
+  if (options?.leading === true && !hasKey) refuse('leading', 'it has no effect without key')
+  if (options?.jitter !== undefined && options.quiet === undefined) refuse('jitter', 'it has no effect without quiet')
 }
 
 /** The user's function has returned a window for these events before. */

@@ -40,10 +40,10 @@ const VALUES_MAX = 100
 const LENGTH_MAX = 8_192
 
 /** `createContentFilter` throws an error that names the faulty part of the filter, e.g. `where.any[1]["data.total"].gt`. */
-export function createContentFilter(given: unknown, option: string): Predicate {
+export function createContentFilter(value: unknown, option: string): Predicate {
   const budget = { conditions: CONDITIONS_MAX, option }
-  const filter = compileFilter(given, option, DEPTH_MAX, budget)
-  const { length } = JSON.stringify(given)
+  const filter = compileFilter(value, option, DEPTH_MAX, budget)
+  const { length } = JSON.stringify(value)
   if (length > LENGTH_MAX) {
     throw invalid(option, `at most ${LENGTH_MAX.toLocaleString('en')} characters as JSON`, `${length}`)
   }
@@ -78,12 +78,12 @@ function compileFilter(given: unknown, at: string, depth: number, budget: Budget
   )
 }
 
-function compileList(given: unknown, at: string, depth: number, budget: Budget): readonly Predicate[] {
-  if (!Array.isArray(given) || given.length === 0) {
-    throw invalid(at, 'a list of at least one filter', Array.isArray(given) ? 'an empty list' : describeKind(given))
+function compileList(value: unknown, at: string, depth: number, budget: Budget): readonly Predicate[] {
+  if (!Array.isArray(value) || value.length === 0) {
+    throw invalid(at, 'a list of at least one filter', Array.isArray(value) ? 'an empty list' : describeKind(value))
   }
-  if (given.length > CONDITIONS_MAX) throw tooMany(budget)
-  return given.map((one: unknown, n) => compileFilter(one, `${at}[${n}]`, depth, budget))
+  if (value.length > CONDITIONS_MAX) throw tooMany(budget)
+  return value.map((one: unknown, n) => compileFilter(one, `${at}[${n}]`, depth, budget))
 }
 
 function compileCondition(path: EventPath, given: unknown, at: string): Predicate {

@@ -76,8 +76,8 @@ export function createAppRoute(
   return { method, path, role, maxBody, handle, match: createPathMatcher(path) }
 }
 
-function refuse(what: string): never {
-  throw invalidOption(`route: ${what}`)
+function refuse(message: string): never {
+  throw invalidOption(`route: ${message}`)
 }
 
 function createPathMatcher(path: string): AppRoute['match'] {

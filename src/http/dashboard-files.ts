@@ -139,8 +139,8 @@ function chooseEncoding(accepted: string): Encoding | undefined {
 }
 
 /** A proxy that compresses by itself marks the tag as weak. */
-function matchesEtag(given: string | undefined, etag: string): boolean {
-  return given !== undefined && given.split(',').some((one) => one.trim().replace(/^W\//, '') === etag)
+function matchesEtag(value: string | undefined, etag: string): boolean {
+  return value !== undefined && value.split(',').some((one) => one.trim().replace(/^W\//, '') === etag)
 }
 
 function toTextResponse(status: number, text: string, headers: Readonly<Record<string, string>> = {}): Response {

@@ -205,14 +205,14 @@ async function respondTo(serving: ServerState, request: FastifyRequest, head: Re
   return toSend(await inbound.handle(head, { isDirect, local: { address, port } }, createNodeBodyReader(request.raw)))
 }
 
-function parsePort(given: number | undefined): number {
+function parsePort(value: number | undefined): number {
   // An empty variable counts as unset.
-  const port = given ?? Number(process.env['PORT']?.trim() || PORT)
+  const port = value ?? Number(process.env['PORT']?.trim() || PORT)
   if (Number.isInteger(port) && port >= 0 && port < 65_536) return port
   throw invalidOption(`listen: port must be a whole number from 0 to 65535; got ${port}.`)
 }
 
-function parseConnectionsPerAddress(given: number = CONNECTIONS_PER_ADDRESS): number {
-  if (given === Infinity || (Number.isInteger(given) && given > 0)) return given
-  throw invalidOption(`listen: connectionsPerAddress must be a whole number from 1, or Infinity; got ${given}.`)
+function parseConnectionsPerAddress(value: number = CONNECTIONS_PER_ADDRESS): number {
+  if (value === Infinity || (Number.isInteger(value) && value > 0)) return value
+  throw invalidOption(`listen: connectionsPerAddress must be a whole number from 1, or Infinity; got ${value}.`)
 }

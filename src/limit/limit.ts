@@ -49,7 +49,7 @@ export interface Limit {
   /** `resume` ends a pause and the reduced rate after it. */
   resume(): Promise<void>
   /** `observe` corrects the limit with the usage that the API reports. */
-  observe(seen: ObservedUsage): Promise<void>
+  observe(usage: ObservedUsage): Promise<void>
   /** `per` returns a separate limit with the same numbers for each key. */
   per(key: string): Limit
   /**
@@ -166,8 +166,8 @@ class SharedLimit implements Limit {
     await resumeLimit(this.#shared.regulating, this.name)
   }
 
-  async observe(seen: ObservedUsage): Promise<void> {
-    await observeLimit(this.#shared.regulating, { ...this.#toRequestedLimit(1), title: limitTitle(this.name) }, seen)
+  async observe(usage: ObservedUsage): Promise<void> {
+    await observeLimit(this.#shared.regulating, { ...this.#toRequestedLimit(1), title: limitTitle(this.name) }, usage)
   }
 
   per(key: string): Limit {

@@ -57,13 +57,13 @@ export async function resumeLimit(deps: RegulateDependencies, name: string): Pro
 export async function observeLimit(
   deps: RegulateDependencies,
   limit: LimitParameters & { readonly name: string; readonly title: string },
-  seen: ObservedUsage,
+  usage: ObservedUsage,
 ): Promise<void> {
   const { name, title, ...numbers } = limit
-  const resetsIn = parseResetsAt(seen, title) - deps.clock.now()
+  const resetsIn = parseResetsAt(usage, title) - deps.clock.now()
   // A window that is over says nothing about the next one.
   if (resetsIn <= 0) return
-  const used = parseUsed(seen, numbers.rate, title)
+  const used = parseUsed(usage, numbers.rate, title)
   const { pausedFor } = await regulate(deps, { name, act: { kind: 'observe', numbers, used, resetsIn } })
   if (used >= numbers.rate) deps.pauses.emitPaused(name, pausedFor)
 }

@@ -137,10 +137,10 @@ function announceBroken(
 /** `evaluateRule` returns the text of a true condition, or no text. A condition that throws does not stop the other rules. */
 function evaluateRule(
   { name, when }: AlertRule,
-  seen: AlertStats,
+  stats: AlertStats,
 ): { readonly text?: string | undefined; readonly broken?: string } {
   try {
-    const answer: unknown = when(seen)
+    const answer: unknown = when(stats)
     return {
       text: answer === true ? `${name} holds.` : typeof answer === 'string' && answer !== '' ? answer : undefined,
     }

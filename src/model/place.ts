@@ -21,9 +21,9 @@ export interface PlacementParameters extends WindowParameters {
 }
 
 /** `placeEvent` returns the lane with the event at position `lane.tail`. */
-export function placeEvent(lane: Lane, placement: PlacementParameters, at: TransitionContext): Lane {
-  const placed = placement.rank === 1 ? placeReplay(lane, at.now) : placeLive(lane, placement, at)
-  return scheduleLane(placed, at.draw, 'if-moved')
+export function placeEvent(lane: Lane, placement: PlacementParameters, context: TransitionContext): Lane {
+  const placed = placement.rank === 1 ? placeReplay(lane, context.now) : placeLive(lane, placement, context)
+  return scheduleLane(placed, context.draw, 'if-moved')
 }
 
 /** `computeCap` returns the time at which the event's own wait ends, regardless of the windows of its neighbours. */
@@ -35,15 +35,15 @@ function placeReplay(lane: Lane, now: Millis): Lane {
   return { ...lane, tail: lane.tail + 1, replays: lane.replays + 1, replayDue: Math.min(lane.replayDue, now) }
 }
 
-function placeLive(lane: Lane, placement: PlacementParameters, at: TransitionContext): Lane {
-  const now = at.now
+function placeLive(lane: Lane, placement: PlacementParameters, context: TransitionContext): Lane {
+  const now = context.now
   const waiting = lane.waiting + 1
   const bytes = lane.bytes + placement.size
   const cap = Math.min(lane.cap, computeCap(placement, now))
   const full = isWindowFull(placement, waiting, bytes)
   const passed = lane.waiting > 0 && lane.window <= now
   const deadline = (): Millis =>
-    full || isLeading(lane, placement, now) ? now : computeDeadline(lane, placement, cap, at)
+    full || isLeading(lane, placement, now) ? now : computeDeadline(lane, placement, cap, context)
   return {
     ...lane,
     tail: lane.tail + 1,
@@ -55,10 +55,11 @@ function placeLive(lane: Lane, placement: PlacementParameters, at: TransitionCon
   }
 }
 
-function computeDeadline(lane: Lane, placement: PlacementParameters, cap: Millis, at: TransitionContext): Millis {
-  if (placement.jitter === 0 || placement.quiet === Infinity) return Math.min(addDelay(at.now, placement.quiet), cap)
-  const factor = 1 + placement.jitter * (2 * hashToUnitInterval(lane.id, at.draw()) - 1)
-  return Math.min(addDelay(at.now, placement.quiet * factor), cap)
+function computeDeadline(lane: Lane, placement: PlacementParameters, cap: Millis, context: TransitionContext): Millis {
+  if (placement.jitter === 0 || placement.quiet === Infinity)
+    return Math.min(addDelay(context.now, placement.quiet), cap)
+  const factor = 1 + placement.jitter * (2 * hashToUnitInterval(lane.id, context.draw()) - 1)
+  return Math.min(addDelay(context.now, placement.quiet * factor), cap)
 }
 
 /** The first event of a lane is due at once if no run ended within the last `quiet`. */

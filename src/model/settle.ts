@@ -40,8 +40,8 @@ export interface RunEndOptions {
 }
 
 /** `endRun` returns the lane after its run is over, however it ended. Waiting events get their deadline and a new ticket (L6, L7). */
-export function endRun(lane: Lane, end: RunEndOptions, at: TransitionContext): Lane {
-  const now = at.now
+export function endRun(lane: Lane, end: RunEndOptions, context: TransitionContext): Lane {
+  const now = context.now
   const tookWaiting = lane.run !== undefined && lane.run.rank === 0 && !lane.run.isDeadLetter
   const atOnce = lane.hasRemaining || (end.whileRunning === 'requeue' && tookWaiting)
   const ended: Lane = {
@@ -54,7 +54,7 @@ export function endRun(lane: Lane, end: RunEndOptions, at: TransitionContext): L
     deadLetterDue: lane.queuedDeadLetters === 0 ? NEVER : now,
     ...rememberRunEnd(lane, end, now),
   }
-  return scheduleLane(ended, at.draw, 'anew')
+  return scheduleLane(ended, context.draw, 'anew')
 }
 
 /** `rememberRunEnd` stores the time at which a run ended, for as long as `leading` needs it (L3). */
@@ -63,19 +63,19 @@ export function rememberRunEnd(lane: Lane, { keep }: RunEndOptions, now: Millis)
 }
 
 /** `dissolveRun` returns the events to their positions, in one window with the events that arrived meanwhile (L6c). */
-export function dissolveRun(lane: Lane, run: RunState, end: RunEndOptions, at: TransitionContext): Lane {
+export function dissolveRun(lane: Lane, run: RunState, end: RunEndOptions, context: TransitionContext): Lane {
   const dueNow = lane.hasRemaining || lane.waiting === 0 || run.full
   const back: Lane = {
-    ...endRun(lane, end, at),
+    ...endRun(lane, end, context),
     waiting: lane.waiting + run.events,
     bytes: lane.bytes + run.bytes,
-    cap: Math.min(lane.cap, run.cap, dueNow ? at.now : NEVER),
+    cap: Math.min(lane.cap, run.cap, dueNow ? context.now : NEVER),
     // A dissolved run does not count as ended.
     ended: lane.ended,
     keepUntil: lane.keepUntil,
-    window: dueNow ? at.now : Math.max(at.now, Math.min(lane.window, run.cap)),
+    window: dueNow ? context.now : Math.max(context.now, Math.min(lane.window, run.cap)),
   }
-  return scheduleLane(back, at.draw, 'anew')
+  return scheduleLane(back, context.draw, 'anew')
 }
 
 /** `canDissolveRun` returns whether a cancelled run was really asked to cancel. Otherwise it is only given back. */
@@ -84,8 +84,8 @@ export function canDissolveRun(run: RunState, now: Millis): boolean {
 }
 
 /** `scheduleNextAttempt` returns the lane with its run frozen until the next attempt. */
-export function scheduleNextAttempt(lane: Lane, run: RunState, until: Millis, at: TransitionContext): Lane {
-  return scheduleLane({ ...lane, run: { ...run, until, token: 0, cancel: false, first: false } }, at.draw, 'anew')
+export function scheduleNextAttempt(lane: Lane, run: RunState, until: Millis, context: TransitionContext): Lane {
+  return scheduleLane({ ...lane, run: { ...run, until, token: 0, cancel: false, first: false } }, context.draw, 'anew')
 }
 
 const MAX_ATTEMPTS_KEPT = 20

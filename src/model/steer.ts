@@ -11,57 +11,57 @@ export type SteerAction =
   | { readonly kind: 'unhold' }
 
 /** `steer` returns the lane after the action, or undefined if nothing changes. */
-export function steer(lane: Lane, act: SteerAction, at: TransitionContext): Lane | undefined {
+export function steer(lane: Lane, act: SteerAction, context: TransitionContext): Lane | undefined {
   switch (act.kind) {
     case 'run-now':
-      return runNow(lane, at)
+      return runNow(lane, context)
     case 'cancel':
-      return lane.run !== undefined && isCancellable(lane.run, at.now)
+      return lane.run !== undefined && isCancellable(lane.run, context.now)
         ? { ...lane, run: { ...lane.run, cancel: true } }
         : undefined
     case 'hold':
-      return scheduleLane({ ...lane, hold: act.hold }, at.draw, 'if-moved')
+      return scheduleLane({ ...lane, hold: act.hold }, context.draw, 'if-moved')
     case 'unhold':
-      return lane.hold === undefined ? undefined : scheduleLane({ ...lane, hold: undefined }, at.draw, 'if-moved')
+      return lane.hold === undefined ? undefined : scheduleLane({ ...lane, hold: undefined }, context.draw, 'if-moved')
   }
 }
 
-function runNow(lane: Lane, at: TransitionContext): Lane | undefined {
-  const now = at.now
+function runNow(lane: Lane, context: TransitionContext): Lane | undefined {
+  const now = context.now
   if (lane.run !== undefined) {
     if (isLiveRun(lane.run, now) || lane.run.until <= now) return undefined
-    return scheduleLane({ ...lane, run: { ...lane.run, until: now } }, at.draw, 'if-moved')
+    return scheduleLane({ ...lane, run: { ...lane.run, until: now } }, context.draw, 'if-moved')
   }
   if (lane.waiting === 0 || lane.window <= now) return undefined
-  return scheduleLane({ ...lane, window: now }, at.draw, 'if-moved')
+  return scheduleLane({ ...lane, window: now }, context.draw, 'if-moved')
 }
 
 /** `queueDeadLetter` counts a dead letter that an operator queued. It runs before the waiting events (L9). */
-export function queueDeadLetter(lane: Lane, at: TransitionContext): Lane {
-  const due = lane.queuedDeadLetters === 0 ? at.now : Math.min(lane.deadLetterDue, at.now)
+export function queueDeadLetter(lane: Lane, context: TransitionContext): Lane {
+  const due = lane.queuedDeadLetters === 0 ? context.now : Math.min(lane.deadLetterDue, context.now)
   return scheduleLane(
     { ...lane, queuedDeadLetters: lane.queuedDeadLetters + 1, deadLetterDue: due },
-    at.draw,
+    context.draw,
     'if-moved',
   )
 }
 
-export function unqueueDeadLetter(lane: Lane, at: TransitionContext): Lane {
+export function unqueueDeadLetter(lane: Lane, context: TransitionContext): Lane {
   const queuedDeadLetters = lane.queuedDeadLetters - 1
   return scheduleLane(
     { ...lane, queuedDeadLetters, deadLetterDue: queuedDeadLetters === 0 ? NEVER : lane.deadLetterDue },
-    at.draw,
+    context.draw,
     'if-moved',
   )
 }
 
 /** `unblockLane` removes one block. The events behind it are due by their own deadline. */
-export function unblockLane(lane: Lane, at: TransitionContext): Lane {
-  return scheduleLane({ ...lane, blocks: lane.blocks - 1 }, at.draw, 'if-moved')
+export function unblockLane(lane: Lane, context: TransitionContext): Lane {
+  return scheduleLane({ ...lane, blocks: lane.blocks - 1 }, context.draw, 'if-moved')
 }
 
 /** `withdrawEvents` removes waiting events from the counts of a lane: they were dropped or purged without a run. */
-export function withdrawEvents(lane: Lane, gone: WithdrawnCounts, at: TransitionContext): Lane {
+export function withdrawEvents(lane: Lane, gone: WithdrawnCounts, context: TransitionContext): Lane {
   const waiting = lane.waiting - gone.waiting
   const replays = lane.replays - gone.replays
   return scheduleLane(
@@ -76,7 +76,7 @@ export function withdrawEvents(lane: Lane, gone: WithdrawnCounts, at: Transition
       replayDue: replays === 0 ? NEVER : lane.replayDue,
       liveClaims: replays === 0 ? 0 : lane.liveClaims,
     },
-    at.draw,
+    context.draw,
     'if-moved',
   )
 }

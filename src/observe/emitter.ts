@@ -100,8 +100,8 @@ export interface EventMap {
 
 export type EventName = keyof EventMap
 /** May be async; the emitter does not wait for it. */
-type Listener<N extends EventName> = (what: EventMap[N]) => unknown
-export type AnyListener = <N extends EventName>(name: N, what: EventMap[N]) => void
+type Listener<N extends EventName> = (payload: EventMap[N]) => unknown
+export type AnyListener = <N extends EventName>(name: N, payload: EventMap[N]) => void
 
 export class Emitter {
   readonly #listeners = new Map<EventName, Set<Listener<never>>>()

@@ -26,8 +26,8 @@ export function emitRunEnd({ lease, payload, settled, verdict, ms, counts, emit 
   }
   const { outcome } = verdict
   const error = verdict.error ?? ''
-  const emitEnding = <E extends EndingName>(how: E, what: EventMap[`run.${E}`]): void =>
-    emitWithFacts(emit, `run.${how}`, what, { lease, outcome })
+  const emitEnding = <E extends EndingName>(ending: E, fields: EventMap[`run.${E}`]): void =>
+    emitWithFacts(emit, `run.${ending}`, fields, { lease, outcome })
   switch (outcome.kind) {
     case 'done':
       return emitEnding('done', { ...ended, counts })

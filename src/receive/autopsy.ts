@@ -27,11 +27,11 @@ let current: Trace | undefined
 
 /** `traceSignature` is called with what a source compares. */
 export function traceSignature(
-  given: readonly string[],
+  values: readonly string[],
   parts: readonly (string | Uint8Array)[],
   secrets: number,
 ): void {
-  if (current !== undefined) Object.assign(current, { given, parts, secrets })
+  if (current !== undefined) Object.assign(current, { given: values, parts, secrets })
 }
 
 export function traceMissingHeader(header: string): void {

@@ -24,9 +24,9 @@ export class RequestRateLimiter {
 
   /** `count` returns undefined if the request is allowed, otherwise the time after which a retry makes sense. `now`
       is monotonic. */
-  count(who: string, now: Millis): Millis | undefined {
+  count(caller: string, now: Millis): Millis | undefined {
     if (this.#rate === Infinity) return undefined
-    const count = this.#currentCount(who, now)
+    const count = this.#currentCount(caller, now)
     const passed = (now - count.since) / this.#per
     // The window slides: the previous window counts in proportion to its overlap.
     if (count.before * (1 - passed) + count.now >= this.#rate) return this.#delayOf(count, passed)
@@ -40,9 +40,9 @@ export class RequestRateLimiter {
     return Math.ceil(this.#per * (enough - passed)) + 1
   }
 
-  #currentCount(who: string, now: Millis): WindowCount {
-    const known = this.#counts.get(who)
-    this.#counts.delete(who)
+  #currentCount(caller: string, now: Millis): WindowCount {
+    const known = this.#counts.get(caller)
+    this.#counts.delete(caller)
     const windows = known === undefined ? 2 : Math.floor((now - known.since) / this.#per)
     const count =
       known === undefined || windows >= 2
@@ -50,7 +50,7 @@ export class RequestRateLimiter {
         : windows === 1
           ? { now: 0, before: known.now, since: known.since + this.#per }
           : known
-    this.#counts.set(who, count)
+    this.#counts.set(caller, count)
     if (this.#counts.size > MAX_REMEMBERED) this.#counts.delete(this.#counts.keys().next().value ?? '')
     return count
   }

@@ -293,9 +293,9 @@ function unknownSource({ url }: RequestHead): Problem {
   return { code: 'SOURCE_UNKNOWN', what, fix: 'Compare the path with that of the source.' }
 }
 
-function tooManyRequests(who: string, after: Millis): Problem {
+function tooManyRequests(caller: string, after: Millis): Problem {
   const fix = 'Raise rate or subjectRate of the source, or addressRate of the app, to accept more.'
-  return { code: 'TOO_MANY_REQUESTS', what: `${who} exceeds its rate.`, fix, retryAfter: after }
+  return { code: 'TOO_MANY_REQUESTS', what: `${caller} exceeds its rate.`, fix, retryAfter: after }
 }
 
 function tooManyEvents(count: number, { maxEvents }: DeclaredSource): Problem {

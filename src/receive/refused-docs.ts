@@ -134,10 +134,10 @@ export const REFUSED_DOCS: EncryptedDocs = {
     body[0] === LIST_START ? undefined : keyring.reencrypt(body, refusedPurpose(id)),
 }
 
-function mergeRequests(own: readonly RefusedRequest[], kept: readonly RefusedRequest[]): readonly RefusedRequest[] {
-  const known = new Set(own.map(({ request }) => request))
-  const others = kept.filter(({ request }) => !known.has(request))
-  return [...own, ...others].toSorted((one, other) => other.at - one.at).slice(0, MAX_KEPT)
+function mergeRequests(local: readonly RefusedRequest[], stored: readonly RefusedRequest[]): readonly RefusedRequest[] {
+  const known = new Set(local.map(({ request }) => request))
+  const others = stored.filter(({ request }) => !known.has(request))
+  return [...local, ...others].toSorted((one, other) => other.at - one.at).slice(0, MAX_KEPT)
 }
 
 /** `serializeBounded` keeps as many of the newest requests as fit, because strangers choose the length of each. */

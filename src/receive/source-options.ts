@@ -69,8 +69,8 @@ export const RESERVED_PATHS: RegExp = /^\/(?:v1\/.*|openapi\.json|metrics|health
 
 export function createDeclaredSource(name: string, source: Source, options: SourceOptions): DeclaredSource {
   const where = `source ${JSON.stringify(name)}: `
-  const refuse = (what: string): never => {
-    throw invalidOption(where + what)
+  const refuse = (message: string): never => {
+    throw invalidOption(where + message)
   }
   if (typeof name !== 'string' || !NAME.test(name)) refuse('name must be 1 to 64 letters, digits, - or _.')
   if (name.toLowerCase() === RESERVED_NAME)

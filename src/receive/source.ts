@@ -121,7 +121,7 @@ export interface SignOptions {
 export type SignedRequest = Pick<ReceivedRequest, 'url' | 'headers' | 'body'>
 
 /** `SignRequest` returns why it cannot sign, if so. */
-export type SignRequest = (asked: SignOptions) => SignedRequest | string
+export type SignRequest = (input: SignOptions) => SignedRequest | string
 
 export interface Handshake {
   /** Whether the request is verified first. */

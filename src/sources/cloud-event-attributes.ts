@@ -135,6 +135,6 @@ function isNull(value: JsonSlice): boolean {
   return value[0] === 0x6e
 }
 
-function invalidEvent(what: string): Refusal {
-  return notUnderstood(what, 'Send ce- headers with the data as body, or application/cloudevents+json.')
+function invalidEvent(message: string): Refusal {
+  return notUnderstood(message, 'Send ce- headers with the data as body, or application/cloudevents+json.')
 }

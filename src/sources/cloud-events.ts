@@ -72,15 +72,15 @@ function parseProof(options: CloudEventsOptions): SourceProof {
 }
 
 /** `toBinaryEvent` adds an example of the binary mode, with the attributes in headers. */
-function toBinaryEvent(asked: SignOptions): SignOptions {
+function toBinaryEvent(input: SignOptions): SignOptions {
   const headers = {
     'ce-specversion': '1.0',
-    'ce-id': asked.id,
+    'ce-id': input.id,
     'ce-source': '/sluice/send',
-    'ce-type': asked.type ?? 'test',
-    'ce-time': new Date(asked.now).toISOString(),
+    'ce-type': input.type ?? 'test',
+    'ce-time': new Date(input.now).toISOString(),
   }
-  return { ...asked, headers, data: asked.data ?? Buffer.from(JSON.stringify({ id: asked.id })) }
+  return { ...input, headers, data: input.data ?? Buffer.from(JSON.stringify({ id: input.id })) }
 }
 
 function findToken({ headers, url }: ReceivedRequest): string | undefined {

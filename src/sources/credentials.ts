@@ -110,13 +110,13 @@ export function unverified(options: UnverifiedOptions): Source {
 /** `where` is what the sender should have set; `given` is the value that arrived there. */
 export function credentialsFault(
   where: string,
-  given: string | undefined,
+  value: string | undefined,
   wanted: readonly string[],
 ): Refusal | undefined {
-  if (given === undefined) {
+  if (value === undefined) {
     return refusal('CREDENTIALS_MISSING', `There is no ${where}.`, 'Check that it is set at the sender.')
   }
-  return isSameSecret(given, wanted) ? undefined : WRONG_CREDENTIALS
+  return isSameSecret(value, wanted) ? undefined : WRONG_CREDENTIALS
 }
 
 const WRONG_CREDENTIALS: Refusal = refusal(

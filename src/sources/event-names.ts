@@ -69,14 +69,14 @@ export function createNamedSource(
 
 /** `signNamed` puts the type of a test request where such a source reads it. */
 export function signNamed(
-  asked: SignOptions,
+  input: SignOptions,
   { type: at }: NamingOptions,
   proof: Readonly<Record<string, string>> = {},
 ): SignedRequest {
-  const { id, type = 'test' } = asked
+  const { id, type = 'test' } = input
   const place = typeof at === 'string' ? at : 'type'
-  if (!place.startsWith(HEADER)) return signJson(asked, { id, ...nest(place.split('.'), type) }, () => proof)
-  return signJson(asked, { id }, () => ({ [place.slice(HEADER.length).trim().toLowerCase()]: type, ...proof }))
+  if (!place.startsWith(HEADER)) return signJson(input, { id, ...nest(place.split('.'), type) }, () => proof)
+  return signJson(input, { id }, () => ({ [place.slice(HEADER.length).trim().toLowerCase()]: type, ...proof }))
 }
 
 function nest([first = '', ...rest]: readonly string[], value: string): Readonly<Record<string, unknown>> {

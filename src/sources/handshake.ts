@@ -36,6 +36,6 @@ function handleChallenge(
   return { kind: 'answer', answer: answer(challenge) }
 }
 
-export function refuseHandshake(what: string, fix: string): HandshakeResult {
-  return { kind: 'refused', refusal: refusal('HANDSHAKE_REFUSED', what, fix) }
+export function refuseHandshake(message: string, fix: string): HandshakeResult {
+  return { kind: 'refused', refusal: refusal('HANDSHAKE_REFUSED', message, fix) }
 }

@@ -72,8 +72,8 @@ export function hmac(options: HmacOptions): Source {
   const tolerance = parseTolerance('hmac', options.tolerance)
   const content = createSignedContent(options.signed, timestamp)
   // Some senders write hex in capitals.
-  const signatureIn = (given: string | undefined): string => {
-    const signature = given?.slice(prefix.length) ?? ''
+  const signatureIn = (value: string | undefined): string => {
+    const signature = value?.slice(prefix.length) ?? ''
     return encoding === 'hex' ? signature.toLowerCase() : signature
   }
   // If the time is signed, two requests with the same signature are one request that was sent again. Without a time,
@@ -119,6 +119,6 @@ function parseHeaderName(name: unknown, option: string): string {
   throw invalid(`${option} must be the name of a header, such as 'x-signature'.`)
 }
 
-function invalid(what: string): SluiceError {
-  return invalidOption(`hmac: ${what}`)
+function invalid(message: string): SluiceError {
+  return invalidOption(`hmac: ${message}`)
 }

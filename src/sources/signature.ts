@@ -25,14 +25,14 @@ const SIGNATURES_MAX = 32
 /** `hasValidMac` returns whether one of the given texts is the MAC of the bytes with one of the keys. It computes
     all, even after a match. */
 export function hasValidMac(
-  given: readonly string[],
+  values: readonly string[],
   parts: readonly (string | Uint8Array)[],
   keys: readonly (string | Uint8Array)[],
   mac: Mac,
 ): boolean {
-  traceSignature(given, parts, keys.length)
+  traceSignature(values, parts, keys.length)
   let found = false
-  const compared = given.slice(0, SIGNATURES_MAX)
+  const compared = values.slice(0, SIGNATURES_MAX)
   for (const key of keys) {
     const wanted = computeMac(key, parts, mac)
     for (const one of compared) if (equalsConstantTime(one, wanted)) found = true
@@ -98,14 +98,14 @@ export function formatTimedSignature(secret: string, seconds: string, body: Uint
 }
 
 /** `equalsConstantTime` compares in constant time, except for the length, which is public. */
-export function equalsConstantTime(given: string, wanted: string): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(wanted)]
+export function equalsConstantTime(value: string, wanted: string): boolean {
+  const [one, other] = [Buffer.from(value), Buffer.from(wanted)]
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
 /** `isSameSecret` compares secrets, and hashes them first so that their length stays hidden too. */
-export function isSameSecret(given: string, secrets: readonly string[]): boolean {
-  const one = hash('sha256', given, 'buffer')
+export function isSameSecret(value: string, secrets: readonly string[]): boolean {
+  const one = hash('sha256', value, 'buffer')
   let found = false
   for (const secret of secrets) if (timingSafeEqual(one, hash('sha256', secret, 'buffer'))) found = true
   return found
@@ -140,13 +140,13 @@ export function timestampFault(seconds: string, now: Millis, tolerance: Millis):
 
 const CLOCK_FIX = 'Correct the clocks. A delayed request must be signed again when it is sent.'
 
-export function refusal(code: Refusal['code'], what: string, fix: string): Refusal {
-  return { code, what, fix }
+export function refusal(code: Refusal['code'], message: string, fix: string): Refusal {
+  return { code, what: message, fix }
 }
 
 /** `notUnderstood` refuses a request that is genuine, but not what the source reads. */
-export function notUnderstood(what: string, fix: string): Refusal {
-  return refusal('BODY_NOT_UNDERSTOOD', what, fix)
+export function notUnderstood(message: string, fix: string): Refusal {
+  return refusal('BODY_NOT_UNDERSTOOD', message, fix)
 }
 
 export function missingSignature(header: string): Refusal {

@@ -69,6 +69,6 @@ function parsePart(part: string, timestamp: string | undefined): ContentPart {
   throw invalid(`must contain only {body}, {timestamp}, {method}, {url}, {path} and {header:x-name}; got ${part}.`)
 }
 
-function invalid(what: string): SluiceError {
-  return invalidOption(`hmac: signed ${what}`)
+function invalid(message: string): SluiceError {
+  return invalidOption(`hmac: signed ${message}`)
 }

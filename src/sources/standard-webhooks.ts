@@ -88,19 +88,19 @@ function readSignedNames({ headers }: Pick<ReceivedRequest, 'headers'>): SignedN
 }
 
 function hasValidSignature(
-  given: readonly string[],
+  values: readonly string[],
   [head, body]: readonly [head: string, body: Uint8Array],
   { secrets }: VerifyContext,
 ): boolean {
   const keys = secrets.map(parseKey).filter((key) => key !== undefined)
   const byMac = hasValidMac(
-    given,
+    values,
     // A text is shown in the autopsy of a refused request; bytes count as the body.
     [head, body],
     keys.filter((key) => key instanceof Uint8Array),
     MAC,
   )
-  const signatures = given.filter((one) => PUBLIC_SIGNATURE.test(one)).slice(0, PUBLIC_SIGNATURES_MAX)
+  const signatures = values.filter((one) => PUBLIC_SIGNATURE.test(one)).slice(0, PUBLIC_SIGNATURES_MAX)
   if (byMac || signatures.length === 0) return byMac
   const content = Buffer.concat([Buffer.from(head), body])
   return keys.some(

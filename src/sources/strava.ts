@@ -119,20 +119,20 @@ function isDeauthorization(object: string, aspect: string, updates: JsonSlice | 
   return aspect === 'delete' || (authorized !== undefined && /^"?false"?$/.test(Buffer.from(authorized).toString()))
 }
 
-function sign(asked: SignOptions, subscription: string, isSigned: boolean): SignedRequest {
-  const [object = 'activity', aspect = 'create'] = (asked.type ?? 'activity.create').split('.')
-  const seconds = formatSeconds(asked.now)
+function sign(input: SignOptions, subscription: string, isSigned: boolean): SignedRequest {
+  const [object = 'activity', aspect = 'create'] = (input.type ?? 'activity.create').split('.')
+  const seconds = formatSeconds(input.now)
   const example = {
     object_type: object,
     // A notice has no id; only its object and time distinguish two of them.
-    object_id: Number.parseInt(asked.id.replaceAll(/\D/g, '').slice(0, 12), 10),
+    object_id: Number.parseInt(input.id.replaceAll(/\D/g, '').slice(0, 12), 10),
     aspect_type: aspect,
     event_time: Number(seconds),
     owner_id: 1,
     subscription_id: Number(subscription),
     updates: {},
   }
-  return signJson(asked, example, (body): Readonly<Record<string, string>> =>
-    isSigned ? { [HEADER]: formatTimedSignature(asked.secret, seconds, body) } : {},
+  return signJson(input, example, (body): Readonly<Record<string, string>> =>
+    isSigned ? { [HEADER]: formatTimedSignature(input.secret, seconds, body) } : {},
   )
 }

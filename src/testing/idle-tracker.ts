@@ -41,9 +41,9 @@ export class IdleTracker {
   }
 
   /** Advances the clock until the promise settles. */
-  async advanceUntil<T>(what: Promise<T>): Promise<T> {
+  async advanceUntil<T>(work: Promise<T>): Promise<T> {
     const end = new AbortController()
-    const over = what.finally(() => end.abort())
+    const over = work.finally(() => end.abort())
     // The error is thrown below, after the clock has advanced.
     over.catch(() => {})
     // Without a timer, the promise waits for real I/O.

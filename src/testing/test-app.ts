@@ -55,7 +55,7 @@ export interface TestApp {
   /** All attempts so far, in the order of their start. */
   readonly runs: readonly TestRun[]
   /** All emitted events so far. */
-  readonly emitted: readonly { readonly name: EventName; readonly what: EventMap[EventName] }[]
+  readonly emitted: readonly { readonly name: EventName; readonly payload: EventMap[EventName] }[]
   /** Milliseconds since the start of the test. */
   readonly elapsed: Millis
   /** Publishes events and runs the lanes that are due at once. */
@@ -159,14 +159,14 @@ function readData(event: FlowEvent): unknown {
   }
 }
 
-function recordRuns(app: Sluice, runs: TestRun[]): { name: EventName; what: EventMap[EventName] }[] {
-  const emitted: { name: EventName; what: EventMap[EventName] }[] = []
-  app.onAny((name, what) => void emitted.push({ name, what }))
+function recordRuns(app: Sluice, runs: TestRun[]): { name: EventName; payload: EventMap[EventName] }[] {
+  const emitted: { name: EventName; payload: EventMap[EventName] }[] = []
+  app.onAny((name, payload) => void emitted.push({ name, payload }))
   for (const ending of RUN_ENDINGS) {
-    app.on(`run.${ending}`, (what) => {
-      const at = runs.findLastIndex((run) => run.id === what.run && run.ending === 'running')
+    app.on(`run.${ending}`, (payload) => {
+      const at = runs.findLastIndex((run) => run.id === payload.run && run.ending === 'running')
       const run = runs[at]
-      if (run !== undefined) runs[at] = { ...run, ending, error: 'error' in what ? what.error : undefined }
+      if (run !== undefined) runs[at] = { ...run, ending, error: 'error' in payload ? payload.error : undefined }
     })
   }
   return emitted

@@ -3,8 +3,8 @@
 import { SluiceError } from '../errors.ts'
 import { suggestName } from './closest-name.ts'
 
-export function invalidOption(what: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', what)
+export function invalidOption(message: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', message)
 }
 
 export function assertWholeNumber(value: number, least: number, option: string, hint = ''): number {
@@ -74,8 +74,8 @@ export function withArgumentChecks<Face extends object>(
   return face
 }
 
-export function assertArguments(given: readonly unknown[], shapes: Shapes, where: string): void {
-  for (const [at, [of, shape]] of Object.entries(shapes).entries()) assertShape(given[at], of, shape, where)
+export function assertArguments(values: readonly unknown[], shapes: Shapes, where: string): void {
+  for (const [at, [of, shape]] of Object.entries(shapes).entries()) assertShape(values[at], of, shape, where)
 }
 
 function assertShape(value: unknown, of: string, shape: Shape, where: string): void {

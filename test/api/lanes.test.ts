@@ -157,7 +157,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     expect((await r.post(`/v1/lanes/${lane}/hold`, { reason: 'wait' })).body).toEqual({ result: 'ok' })
     await r.t.advance('2h')
     expect(r.t.runs).toEqual([])
-    expect(r.t.emitted.find(({ name }) => name === 'lane.held')?.what).toEqual({
+    expect(r.t.emitted.find(({ name }) => name === 'lane.held')?.payload).toEqual({
       flow: 'waits',
       key: 'ada',
       reason: 'wait',

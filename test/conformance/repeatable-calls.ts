@@ -166,9 +166,9 @@ export const repeatableCalls: Suite = (rule) => {
     assert.deepEqual(t.names(run), ['a'])
     await t.settleOk(run)
     t.clock.advance(SECOND)
-    const upkeep = { budget: 1_000, policy: createRetentionPolicy({ events: { '': 0 }, runs: { '': 0 } }) }
-    assert.equal((await t.store.maintain(upkeep)).counts.events, 1)
-    assert.equal((await t.store.maintain(upkeep)).counts.events, 0)
+    const maintenance = { budget: 1_000, policy: createRetentionPolicy({ events: { '': 0 }, runs: { '': 0 } }) }
+    assert.equal((await t.store.maintain(maintenance)).counts.events, 1)
+    assert.equal((await t.store.maintain(maintenance)).counts.events, 0)
   })
 
   rule('a repeated settleAndClaim and a repeated replay are known after maintenance as well', async (t) => {

@@ -43,7 +43,7 @@ function endpoint(id: string): Parameters<EndpointDocs['add']>[0] {
     active: true,
     proof: 'none',
     transform: null,
-    sealed64: '',
+    encrypted64: '',
   }
 }
 

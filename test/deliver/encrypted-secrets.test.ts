@@ -42,7 +42,7 @@ interface Kept {
   readonly tenant: string
   readonly url: string
   readonly signing: Signing
-  readonly sealed64: string
+  readonly encrypted64: string
 }
 
 const asItIs = (kept: Kept): Kept => kept
@@ -63,13 +63,13 @@ describe('an attacker with the store alone', () => {
     const store = await storeOfTest()
     const app = appOn(store, OLD)
     const [one, other] = [await added(app), await added(app)]
-    const { sealed64: ofOne } = await tamper(store, one.id, asItIs)
-    const { sealed64: ofOther } = await tamper(store, other.id, (kept) => ({ ...kept, sealed64: ofOne }))
-    await tamper(store, one.id, (kept) => ({ ...kept, sealed64: ofOther }))
+    const { encrypted64: ofOne } = await tamper(store, one.id, asItIs)
+    const { encrypted64: ofOther } = await tamper(store, other.id, (kept) => ({ ...kept, encrypted64: ofOne }))
+    await tamper(store, one.id, (kept) => ({ ...kept, encrypted64: ofOther }))
     for (const { id } of [one, other])
       await expect(app.endpoints.findTarget(id)).rejects.toMatchObject({ code: 'ENCRYPTION_KEY_UNKNOWN' })
     // Back in its own document, the ciphertext decrypts again, in an app that has not just read it.
-    await tamper(store, one.id, (kept) => ({ ...kept, sealed64: ofOne }))
+    await tamper(store, one.id, (kept) => ({ ...kept, encrypted64: ofOne }))
     expect((await appOn(store, OLD).endpoints.findTarget(one.id))?.secrets).toEqual([one.secret])
   })
 

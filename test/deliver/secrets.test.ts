@@ -82,11 +82,11 @@ test('encrypted secrets reveal nothing and decrypt for their endpoint only', () 
   const signing = { kind: 'standard' } as const
   const owner = { id: 'ep-1', tenant: 'acme', url: 'https://a.example.com/', signing }
   const what = { secrets, headers: { 'x-key': 'a-password' } }
-  const sealed64 = encryptConfidential(seal, what, owner)
-  const sealed = Buffer.from(sealed64, 'base64')
+  const encrypted64 = encryptConfidential(seal, what, owner)
+  const sealed = Buffer.from(encrypted64, 'base64')
   for (const text of [...activeSecrets(secrets, NOW), 'x-key', 'a-password']) expect(sealed.includes(text)).toBe(false)
   const opened = (of: Partial<EncryptedFields>): ConfidentialFields =>
-    decryptConfidential(seal, { ...owner, ...of, sealed64, headers: ['x-key'] })
+    decryptConfidential(seal, { ...owner, ...of, encrypted64, headers: ['x-key'] })
   expect(opened({})).toEqual(what)
   const others = [
     { id: 'ep-2' },
@@ -104,7 +104,7 @@ test('a rotation of the encryption key re-encrypts the secrets', () => {
   const owner = { id: 'ep-1', tenant: '', url: 'https://a.example.com/', signing, headers: [] }
   const what = { secrets: firstSecret(newSecret(), NOW), headers: {} }
   const both = new Keyring([newer, old])
-  const sealed64 = encryptConfidential(new Keyring([old]), what, owner)
-  const again = encryptConfidential(both, decryptConfidential(both, { ...owner, sealed64 }), owner)
-  expect(decryptConfidential(new Keyring([newer]), { ...owner, sealed64: again })).toEqual(what)
+  const encrypted64 = encryptConfidential(new Keyring([old]), what, owner)
+  const again = encryptConfidential(both, decryptConfidential(both, { ...owner, encrypted64 }), owner)
+  expect(decryptConfidential(new Keyring([newer]), { ...owner, encrypted64: again })).toEqual(what)
 })

@@ -141,14 +141,14 @@ describe.each(STORES)('failing maintenance on %s', (store) => {
     await app.start()
     onTestFinished(() => shared.stop(app))
     await shared.advance(10 * MINUTE)
-    expect(heard).toEqual(['+upkeep:retention'])
+    expect(heard).toEqual(['+maintenance:retention'])
     expect(texts).toEqual(['the disk is full'])
     await app.publish(ping('u'))
     await shared.advance(100)
     expect(done).toEqual(['u'])
     state.broken = false
     await shared.advance(10 * MINUTE)
-    expect(heard).toEqual(['+upkeep:retention', '-upkeep:retention'])
+    expect(heard).toEqual(['+maintenance:retention', '-maintenance:retention'])
   })
 })
 

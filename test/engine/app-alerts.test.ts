@@ -9,8 +9,8 @@ interface Told {
 
 const raisedOf = (t: Awaited<ReturnType<typeof play>>): unknown[] =>
   t.emitted
-    .filter(({ name, what }) => name.startsWith('alert.') && !(what as Told).alert.startsWith('late:'))
-    .map(({ name, what }) => [name, (what as Told).alert])
+    .filter(({ name, payload }) => name.startsWith('alert.') && !(payload as Told).alert.startsWith('late:'))
+    .map(({ name, payload }) => [name, (payload as Told).alert])
 
 describe.each(STORES)('alerts on %s', (store) => {
   test('an alert is raised and cleared once each, after its condition held or was over for long enough', async () => {

@@ -108,7 +108,7 @@ export function numbersOf(t: TestApp): readonly (readonly unknown[])[] {
 }
 
 export function emittedEvents<N extends EventName>(t: TestApp, name: N): readonly EventMap[N][] {
-  return t.emitted.filter((one) => one.name === name).map((one) => one.what as EventMap[N])
+  return t.emitted.filter((one) => one.name === name).map((one) => one.payload as EventMap[N])
 }
 
 /** `Shared` is several processes on one store and one clock. */

@@ -92,8 +92,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a window without its max',
     PLACE,
-    'Math.min(addDelay(at.now, placement.quiet), cap)',
-    'addDelay(at.now, placement.quiet)',
+    'Math.min(addDelay(context.now, placement.quiet), cap)',
+    'addDelay(context.now, placement.quiet)',
   ),
   mutant('a full window waits', PLACE, 'full || isLeading', 'isLeading'),
   mutant('every event leads', PLACE, '(lane.ended === 0 || addDelay(lane.ended, placement.quiet) <= now)', 'true'),
@@ -169,7 +169,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a dissolved run gets a deadline in the past',
     SETTLE,
-    'Math.max(at.now, Math.min(lane.window, run.cap))',
+    'Math.max(context.now, Math.min(lane.window, run.cap))',
     'Math.min(lane.window, run.cap)',
   ),
   // L7
@@ -404,7 +404,7 @@ export const MUTANTS: readonly Mutant[] = [
     'this.#next',
   ),
   inSqlite('a group with a ready lane is not noticed', 'group-order.ts', 'due <= groups.upTo ?', 'due < 0 ?'),
-  inSqlite('a full group stays full', 'group-order.ts', '>= perGroup) {', '>= perGroup) {\n        line.leave(group)'),
+  inSqlite('a full group stays full', 'group-order.ts', '>= perGroup) {', '>= perGroup) {\n        queue.leave(group)'),
   inSqlite(
     'a group keeps its place after its turn',
     'group-order.ts',
@@ -415,7 +415,7 @@ export const MUTANTS: readonly Mutant[] = [
     'a group that was looked at is gone',
     'group-order.ts',
     'of aside) queue.putBack(position)',
-    'of aside) line.delete(position.group)',
+    'of aside) queue.delete(position.group)',
   ),
   inSqlite('a lease that is only listed wakes no process', 'lanes.ts', ', this.#newRuns.findFirstLeaseEnd(flow)', ''),
   inSqlite('a lease that is only listed is never over', 'new-runs.ts', ' || until <= now', ''),

@@ -17,7 +17,7 @@ export const MINUTE = 60_000
 /** One process that records stats. */
 export interface Counting {
   readonly events: Emitter
-  readonly tallies: StatsRecorder
+  readonly recorder: StatsRecorder
   receive(source: string, type: string, flows?: readonly string[]): void
   end(flow: string, outcome: RunOutcome, ended?: Ended): void
   stats(asked?: StatsOptions): Promise<StatsResult>
@@ -60,14 +60,14 @@ function counting(clock: VirtualClock, store: Store): Counting {
   const events = new Emitter()
   const now = (): number => clock.now()
   const open = async (): Promise<Store> => store
-  const tallies = new StatsRecorder({ events, clock, now, store: open })
+  const recorder = new StatsRecorder({ events, clock, now, store: open })
   return {
     events,
-    tallies,
+    recorder,
     receive: (source, type, flows = []) =>
       events.emit('event.received', { event: 'e', source, type, lanes: flows.length, flows }),
     end: (flow, outcome, ended) => emitEnd(events, factsOf(flow, outcome, { now: now(), ...ended })),
-    stats: (asked) => readStats({ store: open, recorder: tallies, now }, asked),
+    stats: (asked) => readStats({ store: open, recorder, now }, asked),
   }
 }
 

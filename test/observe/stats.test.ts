@@ -14,7 +14,7 @@ const DAY = 24 * HOUR
 
 async function docs(store: Store): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
-  for (const kind of ['tally', 'tally-hours', 'tally-days']) {
+  for (const kind of ['stats', 'stats-hours', 'stats-days']) {
     counts[kind] = (await store.readDocs({ kind, ids: undefined, after: '', n: 10_000 })).docs.length
   }
   return counts
@@ -26,8 +26,8 @@ async function counted(p: Counting, asked: StatsOptions = {}): Promise<StatsResu
 }
 
 /** Advances until nothing is left to fold, which must happen. */
-async function foldAll({ tallies }: Counting): Promise<void> {
-  for (let pieces = 0; (await tallies.fold()) < 1_000; pieces++) expect(pieces).toBeLessThan(100)
+async function foldAll({ recorder }: Counting): Promise<void> {
+  for (let pieces = 0; (await recorder.fold()) < 1_000; pieces++) expect(pieces).toBeLessThan(100)
 }
 
 describe.each(STORES)('stats on %s', (address) => {
@@ -96,7 +96,7 @@ describe.each(STORES)('stats on %s', (address) => {
     const body = Buffer.from(JSON.stringify(cells))
     const id = `${String(START).padStart(15, '0')}/old`
     await s.store.writeDocs({
-      writes: [{ kind: 'tally', id, ifRev: 0, body }],
+      writes: [{ kind: 'stats', id, ifRev: 0, body }],
       raiseRoutes: false,
       audit: undefined,
     })
@@ -190,7 +190,7 @@ describe.each(STORES)('stats on %s', (address) => {
     await s.advance(5_000)
     expect((await one.stats()).total.received).toBe(2)
     expect((await two.stats()).total.received).toBe(2)
-    for (const each of [one, two]) await each.tallies.stop()
+    for (const each of [one, two]) await each.recorder.stop()
     expect((await s.process().stats()).total.received).toBe(2)
   })
 
@@ -238,23 +238,23 @@ describe.each(STORES)('stats on %s', (address) => {
     }
     const [p] = processes
     const before = await p?.stats({ window: '7d', by: 'flow' })
-    expect(await docs(s.store)).toEqual({ tally: 36, 'tally-hours': 0, 'tally-days': 0 })
+    expect(await docs(s.store)).toEqual({ stats: 36, 'stats-hours': 0, 'stats-days': 0 })
     await s.advance(2 * HOUR)
     // Two simultaneous folds count once.
-    for (let n = 0; n < 5; n++) await Promise.all(processes.map((each) => each.tallies.fold()))
-    expect(await docs(s.store)).toEqual({ tally: 0, 'tally-hours': 2, 'tally-days': 0 })
+    for (let n = 0; n < 5; n++) await Promise.all(processes.map((each) => each.recorder.fold()))
+    expect(await docs(s.store)).toEqual({ stats: 0, 'stats-hours': 2, 'stats-days': 0 })
     const after = await p?.stats({ window: '7d', by: 'flow' })
     expect([after?.total, after?.groups]).toEqual([before?.total, before?.groups])
     expect(after?.total).toMatchObject({ received: 36, done: 36, meanMs: 5_500 })
     await s.advance(DAY)
-    for (let n = 0; n < 5; n++) await Promise.all(processes.map((each) => each.tallies.fold()))
-    expect(await docs(s.store)).toEqual({ tally: 0, 'tally-hours': 0, 'tally-days': 1 })
+    for (let n = 0; n < 5; n++) await Promise.all(processes.map((each) => each.recorder.fold()))
+    expect(await docs(s.store)).toEqual({ stats: 0, 'stats-hours': 0, 'stats-days': 1 })
     const later = await p?.stats({ window: '7d', by: 'flow' })
     expect([later?.total, later?.groups]).toEqual([before?.total, before?.groups])
     await s.advance(8 * DAY)
     expect((await p?.stats({ window: '7d' }))?.total.received).toBe(0)
     if (p !== undefined) await foldAll(p)
-    expect(await docs(s.store)).toEqual({ tally: 0, 'tally-hours': 0, 'tally-days': 0 })
+    expect(await docs(s.store)).toEqual({ stats: 0, 'stats-hours': 0, 'stats-days': 0 })
   })
 
   it('only the first hundred types per minute get a row of their own', async () => {
@@ -267,7 +267,7 @@ describe.each(STORES)('stats on %s', (address) => {
     expect(groups[0]).toMatchObject({ source: '(other)', type: '(other)', received: 4_902 })
     expect(total.received).toBe(5_001)
     await s.advance(5_000)
-    const [doc] = (await s.store.readDocs({ kind: 'tally', ids: undefined, after: '', n: 1 })).docs
+    const [doc] = (await s.store.readDocs({ kind: 'stats', ids: undefined, after: '', n: 1 })).docs
     expect(doc?.body.length).toBeLessThan(10_000)
   })
 
@@ -276,10 +276,10 @@ describe.each(STORES)('stats on %s', (address) => {
     const p = s.process()
     p.receive('shop', 'paid')
     await s.advance(20 * MINUTE)
-    const { docs: before } = await s.store.readDocs({ kind: 'tally', ids: undefined, after: '', n: 10 })
+    const { docs: before } = await s.store.readDocs({ kind: 'stats', ids: undefined, after: '', n: 10 })
     expect(s.clock.next()).toBeUndefined()
     await s.advance(DAY)
-    const { docs: after } = await s.store.readDocs({ kind: 'tally', ids: undefined, after: '', n: 10 })
+    const { docs: after } = await s.store.readDocs({ kind: 'stats', ids: undefined, after: '', n: 10 })
     expect(after.map(({ rev }) => rev)).toEqual(before.map(({ rev }) => rev))
   })
 
@@ -326,13 +326,13 @@ describe.each(STORES)('stats on %s', (address) => {
     const [p, other] = [s.process(), s.process()]
     p.receive('shop', 'paid')
     await s.advance(3 * HOUR)
-    for (const folds of ['tally', 'tally-hours', 'tally-days']) {
+    for (const folds of ['stats', 'stats-hours', 'stats-days']) {
       const store = new Proxy(s.store, {
         get: (target, name): unknown => {
           if (name !== 'readDocs') return Reflect.get(target, name)
           return async (call: Parameters<Store['readDocs']>[0]) => {
             const reply = await target.readDocs(call)
-            if (call.kind === folds && call.ids === undefined) await other.tallies.fold()
+            if (call.kind === folds && call.ids === undefined) await other.recorder.fold()
             return reply
           }
         },

@@ -77,7 +77,7 @@ export type Command =
   | { readonly kind: 'replay'; readonly event: number; readonly replay: number; readonly n: number }
   | { readonly kind: 'raise-routes' }
   | { readonly kind: 'permits'; readonly who: number; readonly name: number; readonly want: number }
-  | { readonly kind: 'upkeep'; readonly keepNothing: boolean }
+  | { readonly kind: 'maintain'; readonly keepNothing: boolean }
   | { readonly kind: 'inspect' }
   | { readonly kind: 'reopen' }
   | { readonly kind: 'both'; readonly first: Command; readonly second: Command }
@@ -236,7 +236,7 @@ const rare: readonly fc.WeightedArbitrary<Command>[] = [
     arbitrary: fc.record({ ...of('permits'), who: fc.nat({ max: 2 }), name: fc.nat({ max: 1 }), want: small }),
     weight: 1,
   },
-  { arbitrary: fc.record({ ...of('upkeep'), keepNothing: fc.boolean() }), weight: 1 },
+  { arbitrary: fc.record({ ...of('maintain'), keepNothing: fc.boolean() }), weight: 1 },
   { arbitrary: fc.record(of('inspect')), weight: 2 },
   { arbitrary: fc.record(of('reopen')), weight: 1 },
 ]

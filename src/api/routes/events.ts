@@ -132,11 +132,11 @@ const publishKind = z.enum(['stored', 'repeated', 'duplicate', 'conflict', 'refu
 })
 
 /** Only requests that a source has verified may have its name. */
-function assertNoDeclaredSource(app: ApiTarget, given: readonly EventInput[]): void {
-  const at = given.findIndex(({ source }) => source !== undefined && app.admin.sources.declared(source) !== undefined)
+function assertNoDeclaredSource(app: ApiTarget, inputs: readonly EventInput[]): void {
+  const at = inputs.findIndex(({ source }) => source !== undefined && app.admin.sources.declared(source) !== undefined)
   if (at === -1) return
-  const where = given.length === 1 ? '' : `${at}: `
-  const got = JSON.stringify(given[at]?.source)
+  const where = inputs.length === 1 ? '' : `${at}: `
+  const got = JSON.stringify(inputs[at]?.source)
   throw new SluiceError(
     'EVENT_INVALID',
     `body: ${where}source must not be the name of a source of the app; got ${got}.`,

@@ -27,9 +27,9 @@ import {
 /** One tenant must not use up the endpoints of all. */
 const MOST_OF_KEY_TENANT = 100
 
-function forTenant(given: NewEndpoint, tenant: string): NewEndpoint {
-  if (given.tenant === undefined || given.tenant === tenant) return { ...given, tenant }
-  const text = `The key registers endpoints of the tenant ${JSON.stringify(tenant)} only; got ${JSON.stringify(given.tenant)}.`
+function forTenant(input: NewEndpoint, tenant: string): NewEndpoint {
+  if (input.tenant === undefined || input.tenant === tenant) return { ...input, tenant }
+  const text = `The key registers endpoints of the tenant ${JSON.stringify(tenant)} only; got ${JSON.stringify(input.tenant)}.`
   throw new SluiceError('TENANT_NOT_ALLOWED', text)
 }
 

@@ -36,13 +36,13 @@ export const ENDPOINT_OPTIONS: Options = {
 }
 
 /** `parseEndpointOptions` returns the given fields under their API names. The API validates them. */
-export function parseEndpointOptions(given: ParsedArguments): Readonly<Record<string, unknown>> {
-  const [types, signing, where] = [given.text('types'), given.text('signing'), given.text('where')]
-  const [form, disableAfter] = [given.text('form'), given.text('disable-after')]
-  const [rate, per] = [given.text('rate'), given.text('per')]
-  const headers = given.all('header').flatMap((one) => (one.startsWith('@') ? readLines(one.slice(1)) : [one]))
+export function parseEndpointOptions(args: ParsedArguments): Readonly<Record<string, unknown>> {
+  const [types, signing, where] = [args.text('types'), args.text('signing'), args.text('where')]
+  const [form, disableAfter] = [args.text('form'), args.text('disable-after')]
+  const [rate, per] = [args.text('rate'), args.text('per')]
+  const headers = args.all('header').flatMap((one) => (one.startsWith('@') ? readLines(one.slice(1)) : [one]))
   return {
-    ...given.texts(['name', 'description']),
+    ...args.texts(['name', 'description']),
     ...(form !== undefined && { form: parseForm(form) }),
     ...(types !== undefined && { eventFilter: types.split(',') }),
     ...(where !== undefined && { where: parseFilter(where) }),
@@ -50,12 +50,12 @@ export function parseEndpointOptions(given: ParsedArguments): Readonly<Record<st
     ...((rate ?? per) !== undefined && { rate: rate === 'none' ? null : { rate: Number(rate), per: per ?? '1s' } }),
     ...(disableAfter !== undefined && { disableAfter: disableAfter === 'never' ? null : disableAfter }),
     ...(headers.length > 0 && { headers: Object.fromEntries(headers.map(parseHeader)) }),
-    ...readSecret(given),
+    ...readSecret(args),
   }
 }
 
-export function readSecret(given: ParsedArguments): { readonly secret?: string } {
-  const file = given.text('secret-file')
+export function readSecret(args: ParsedArguments): { readonly secret?: string } {
+  const file = args.text('secret-file')
   return file === undefined ? {} : { secret: readText(file).replace(/\r?\n$/, '') }
 }
 

@@ -106,9 +106,9 @@ async function printNotes(context: CommandContext, sent: readonly Published[]): 
   }
 }
 
-function readData(given: string | undefined): string | undefined {
-  if (given === '-') return readFileSync(0, 'utf8')
-  return given?.startsWith('@') === true ? readFileSync(given.slice(1), 'utf8') : given
+function readData(value: string | undefined): string | undefined {
+  if (value === '-') return readFileSync(0, 'utf8')
+  return value?.startsWith('@') === true ? readFileSync(value.slice(1), 'utf8') : value
 }
 
 function isJson(text: string): boolean {

@@ -34,8 +34,8 @@ export const DELIVERY_OPTIONS: Options = {
   },
 }
 
-export function parseOverrides(given: ParsedArguments): { readonly allowLoopback: boolean } {
-  return { allowLoopback: given.has(ALLOW_LOOPBACK) }
+export function parseOverrides(args: ParsedArguments): { readonly allowLoopback: boolean } {
+  return { allowLoopback: args.has(ALLOW_LOOPBACK) }
 }
 
 export const start: Command = {
@@ -105,8 +105,8 @@ function checkPort(context: CommandContext): ExitCode | undefined {
   return reportMisuse(context, `--port must be a number; got ${JSON.stringify(port)}.`)
 }
 
-function parseListenOptions(given: ParsedArguments): ListenOptions {
-  const [port, host, trustProxy] = [given.text('port'), given.text('host'), given.all('trust-proxy')]
+function parseListenOptions(args: ParsedArguments): ListenOptions {
+  const [port, host, trustProxy] = [args.text('port'), args.text('host'), args.all('trust-proxy')]
   return {
     ...(port !== undefined && { port: Number(port) }),
     ...(host !== undefined && { host }),

@@ -211,8 +211,8 @@ async function readSecret(
   )
 }
 
-function readData(given: string | undefined): Uint8Array | undefined {
-  if (given === undefined) return undefined
-  if (given === '-') return readFileSync(0)
-  return /^\s*[[{]/.test(given) ? Buffer.from(given) : readFileSync(given)
+function readData(value: string | undefined): Uint8Array | undefined {
+  if (value === undefined) return undefined
+  if (value === '-') return readFileSync(0)
+  return /^\s*[[{]/.test(value) ? Buffer.from(value) : readFileSync(value)
 }

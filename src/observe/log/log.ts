@@ -27,8 +27,8 @@ const FORMATS: readonly unknown[] = ['json', 'pretty-lines']
 /** `assertLogOptions` rejects a typo, which could silence the log. `where` names the call in the error. */
 export function assertLogOptions(log: LogOptions | false | undefined, where: string): void {
   if (log === false || log === undefined) return
-  const refuse = (what: string): never => {
-    throw new SluiceError('CONFIG_INVALID', `${where}${what}`)
+  const refuse = (message: string): never => {
+    throw new SluiceError('CONFIG_INVALID', `${where}${message}`)
   }
   if (typeof log !== 'object' || log === null || Array.isArray(log))
     refuse(
@@ -100,8 +100,8 @@ function isLogger(destination: LogOptions['destination']): destination is Logger
   return destination !== undefined && 'isLevelEnabled' in destination
 }
 
-function createChildLogger(own: Logger, { level }: LogOptions): Logger {
-  return own.child({}, level === undefined ? {} : { level })
+function createChildLogger(logger: Logger, { level }: LogOptions): Logger {
+  return logger.child({}, level === undefined ? {} : { level })
 }
 
 function createLogger(options: LogOptions, clock: Clock): Logger {

@@ -89,11 +89,11 @@ export class RepeatedRefusals {
 const OTHERS = 'others'
 
 /** Returns undefined if the event is not a refusal. */
-function toRefusalFields(name: EventName, what: EventMap[EventName]): Kind['fields'] | undefined {
+function toRefusalFields(name: EventName, payload: EventMap[EventName]): Kind['fields'] | undefined {
   if (name === 'key.refused') return {}
   // A call without a key also fails when the store is unavailable, so strangers can repeat this one.
-  if (name === 'api.failed') return { error: (what as EventMap['api.failed']).error }
+  if (name === 'api.failed') return { error: (payload as EventMap['api.failed']).error }
   if (name !== 'event.refused') return undefined
-  const { source, field } = what as EventMap['event.refused']
+  const { source, field } = payload as EventMap['event.refused']
   return { source, field }
 }

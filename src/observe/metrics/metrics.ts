@@ -107,15 +107,15 @@ export class Metrics {
     }
   }
 
-  #recordEnd(ending: (typeof ENDINGS)[number], what: EventMap[`run.${(typeof ENDINGS)[number]}`]): void {
+  #recordEnd(ending: (typeof ENDINGS)[number], payload: EventMap[`run.${(typeof ENDINGS)[number]}`]): void {
     const counted = this.#processMetrics
-    const { flow } = what
+    const { flow } = payload
     counted.attempts.add(1, flow, ending)
-    const facts = emittedFacts(what)
+    const facts = emittedFacts(payload)
     if (facts === undefined || !FINAL.has(ending)) return
     const now = this.#deps.now()
     this.#followUpRuns.recordEnd(facts.lease, now)
-    counted.runEvents.observe(what.events, flow)
+    counted.runEvents.observe(payload.events, flow)
     const isDead =
       facts.outcome?.kind === 'dead' || (facts.outcome?.kind === 'partial' && facts.outcome.dead.length > 0)
     if (isDead) counted.deadLetters.add(1, flow)

@@ -33,9 +33,9 @@ export class Counts {
   lateMs: Millis = 0
   readonly steps: Map<number, number> = new Map()
 
-  countEnd(how: EventEnd, before: PreviousEventEnd): void {
-    if (how === before) return
-    this[how]++
+  countEnd(end: EventEnd, before: PreviousEventEnd): void {
+    if (end === before) return
+    this[end]++
     if (before === 'failing') this.recovered++
     if (before === 'dead') this.revived++
   }

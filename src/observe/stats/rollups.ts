@@ -22,9 +22,9 @@ interface RollupLevel {
   readonly foldAfter: Millis
 }
 
-const PROCESS_LEVEL: RollupLevel = { kind: 'tally', docSpan: BLOCK, bucketSpan: MINUTE, foldAfter: 2 * HOUR }
-const HOUR_LEVEL: RollupLevel = { kind: 'tally-hours', docSpan: HOUR, bucketSpan: BLOCK, foldAfter: 26 * HOUR }
-const DAY_LEVEL: RollupLevel = { kind: 'tally-days', docSpan: DAY, bucketSpan: HOUR, foldAfter: 8 * DAY }
+const PROCESS_LEVEL: RollupLevel = { kind: 'stats', docSpan: BLOCK, bucketSpan: MINUTE, foldAfter: 2 * HOUR }
+const HOUR_LEVEL: RollupLevel = { kind: 'stats-hours', docSpan: HOUR, bucketSpan: BLOCK, foldAfter: 26 * HOUR }
+const DAY_LEVEL: RollupLevel = { kind: 'stats-days', docSpan: DAY, bucketSpan: HOUR, foldAfter: 8 * DAY }
 const LEVELS: readonly RollupLevel[] = [PROCESS_LEVEL, HOUR_LEVEL, DAY_LEVEL]
 
 const PAGE = 50

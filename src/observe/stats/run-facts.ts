@@ -18,18 +18,18 @@ let currentEmission: { readonly what: object; readonly facts: RunFacts } | undef
 export function emitWithFacts<N extends EventName>(
   emit: AnyListener,
   name: N,
-  what: EventMap[N],
+  payload: EventMap[N],
   facts: RunFacts,
 ): void {
   const before = currentEmission
-  currentEmission = { what, facts }
-  emit(name, what)
+  currentEmission = { what: payload, facts }
+  emit(name, payload)
   currentEmission = before
 }
 
 /** `emittedFacts` returns the facts only while the event is being emitted. */
-export function emittedFacts(what: object): RunFacts | undefined {
-  return currentEmission?.what === what ? currentEmission.facts : undefined
+export function emittedFacts(payload: object): RunFacts | undefined {
+  return currentEmission?.what === payload ? currentEmission.facts : undefined
 }
 
 export type EventEnd = 'done' | 'dropped' | 'dead' | 'failing'

@@ -127,11 +127,11 @@ export function parseRareFields(written: string): RareLaneFields {
   return { ...LANE_DEFAULTS, ...rest, hold, run: run && { ...RUN_DEFAULTS, ...run } }
 }
 
-function omitDefaults<T extends object>(given: T, plain: Partial<T>): Partial<T> {
+function omitDefaults<T extends object>(fields: T, plain: Partial<T>): Partial<T> {
   const changed: Partial<T> = {}
-  for (const name of Object.keys(given) as (keyof T)[]) {
-    const isPlain = given[name] === plain[name] || (name === 'attempts' && (given[name] as unknown[]).length === 0)
-    if (!isPlain) changed[name] = given[name]
+  for (const name of Object.keys(fields) as (keyof T)[]) {
+    const isPlain = fields[name] === plain[name] || (name === 'attempts' && (fields[name] as unknown[]).length === 0)
+    if (!isPlain) changed[name] = fields[name]
   }
   return changed
 }

@@ -33,7 +33,7 @@ const DONE = 0.8
 const LOOK_AGAIN_MS = 20
 const ENDS = { done, retry: retry(0), snoozed: snoozed(0), dead }
 /** After every this many calls, the process retries dead letters and runs maintenance. */
-const UPKEEP_EVERY = 20
+const MAINTENANCE_EVERY = 20
 const LETTERS_AT_ONCE = 20
 const STRANDED_AFTER_MS = 5_000
 
@@ -100,7 +100,7 @@ class Worker {
     return results.includes('ok')
   }
 
-  async #upkeep(): Promise<void> {
+  async #maintain(): Promise<void> {
     await Promise.all([this.#retryDead(), this.#store.maintain({ budget: 1, policy: createRetentionPolicy() })])
   }
 
@@ -128,7 +128,7 @@ class Worker {
       claim: [createClaimRequest({ maxRuns: SLOTS - this.#running.length + ending.length, maxEvents: EVENTS_AT_ONCE })],
       budget: 1e6,
     }
-    const beside = this.#request % UPKEEP_EVERY === 0 ? this.#upkeep() : undefined
+    const beside = this.#request % MAINTENANCE_EVERY === 0 ? this.#maintain() : undefined
     const [{ settled, unstored: keptOut, claimed }] = await Promise.all([this.#asked(turn), beside])
     const from = now()
     for (const [at, answer] of settled.entries())

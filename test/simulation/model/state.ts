@@ -239,7 +239,7 @@ export function isPending(model: Model, event: string): boolean {
 }
 
 /** Maintenance forgets what is over. Retention may have deleted finished events (L23): a replay may find them or not. */
-export function upkeep(model: Model, keepNothing: boolean): void {
+export function maintain(model: Model, keepNothing: boolean): void {
   for (const lane of model.lanes.values()) {
     if (!isForgotten(model, lane)) continue
     lane.mayRememberHold ||= lane.held !== undefined

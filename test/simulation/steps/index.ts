@@ -10,7 +10,7 @@ import {
   repeatPlace,
   replayStep,
   unroutedStep,
-  upkeepStep,
+  maintainStep,
 } from './maintenance.ts'
 import { inspect, purgeStep, raiseRoutes, steerDead, steerFlow, steerLane, steerUnrouted } from './operators.ts'
 import { repeatTurn, turnStep, workStep } from './settle-and-claim.ts'
@@ -101,8 +101,8 @@ export async function issue(world: World, command: Command): Promise<Issued | un
       return raiseRoutes(world)
     case 'permits':
       return permitsStep(world, command)
-    case 'upkeep':
-      return upkeepStep(world, command)
+    case 'maintain':
+      return maintainStep(world, command)
     case 'inspect':
       return inspect(world)
     case 'reopen':

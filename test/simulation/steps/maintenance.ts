@@ -17,7 +17,7 @@ import { granted, placed, renewed } from '../ledger/maintenance.ts'
 import { claimUnrouted, place } from '../model/unrouted.ts'
 import { ANY_ERROR } from '../model/place.ts'
 import { renew } from '../model/settle.ts'
-import { upkeep } from '../model/state.ts'
+import { maintain } from '../model/state.ts'
 import { LEASE, laneName, placeIn } from '../settings.ts'
 import { demand, expectSame } from '../violation.ts'
 import type { Issued, World } from '../world.ts'
@@ -168,7 +168,7 @@ export function permitsStep(world: World, command: Of<'permits'>): Issued {
   }
 }
 
-export function upkeepStep(world: World, command: Of<'upkeep'>): Issued {
+export function maintainStep(world: World, command: Of<'maintain'>): Issued {
   const age = command.keepNothing ? 0 : NEVER
   const policy = { events: { '': age }, runs: { '': age }, deadLetters: NEVER, bytes: NEVER, lanesPerTenant: {} }
   return {
@@ -176,8 +176,8 @@ export function upkeepStep(world: World, command: Of<'upkeep'>): Issued {
     send: () => world.store.maintain({ budget: 1000, policy }),
     check(reply) {
       world.checkReply(reply as MaintainReply)
-      world.reach('upkeep: events', (reply as MaintainReply).counts.events)
-      upkeep(world.model, command.keepNothing)
+      world.reach('maintain: events', (reply as MaintainReply).counts.events)
+      maintain(world.model, command.keepNothing)
       world.recordsWereRemoved ||= command.keepNothing
     },
   }
