@@ -142,7 +142,6 @@ export class DeadLetters {
     return scanDeadLetters(this.#deps.clock, (cursor, n) => this.list(filter, cursor, n))
   }
 
-  /** `show` returns the dead letter with its events. */
   async show(id: string): Promise<(DeadLetter & { readonly contents: readonly FlowEvent[] }) | undefined> {
     const store = await this.#deps.store()
     const deadLetter = await this.#get(store, id)
@@ -185,7 +184,6 @@ export class DeadLetters {
     }
   }
 
-  /** `exportPage` returns one page of the export. */
   async exportPage(filter: DeadLetterFilter = {}, cursor = '', n = 20): Promise<Page<ExportedDeadLetter>> {
     const store = await this.#deps.store()
     // Reads one at a time, because the next dead letter may be a thousand times as large.

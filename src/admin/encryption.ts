@@ -12,7 +12,6 @@ import type { Doc, Store } from '../store/contract/index.ts'
 export interface EncryptionState {
   /** Identifies the key without revealing it; '' without a key. */
   readonly key: string
-  /** The number of checked documents. */
   readonly documents: number
   /** The number of documents under an older key that this process has. */
   readonly older: number

@@ -24,7 +24,6 @@ export interface LaneListFilter {
 }
 
 export interface ListedLanes {
-  /** The ids of the page. */
   readonly ids: readonly string[]
   readonly next: string | undefined
   /** How many lanes match the filter in each state, without `states`. */

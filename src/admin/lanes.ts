@@ -60,7 +60,6 @@ interface LaneFilter {
 /** A filter over what lanes do. It reads a scan that is about a second old, and the lanes of the page again. */
 export interface LaneSearchFilter extends LaneFilter, LaneListFilter {}
 
-/** A lane of a list. */
 export interface ListedLane extends LaneView {
   /** The place of the lane among the lanes of its flow that are in line: 1 is next. */
   readonly rank: number | undefined

@@ -16,7 +16,6 @@ export interface LimitView {
   readonly declared: boolean
   /** Every pause or resume raises the epoch, which voids the slots that were reserved before. 0 until the first use. */
   readonly epoch: number
-  /** Undefined if the limit is not paused. */
   readonly pausedUntil: Millis | undefined
   /** The declared values; undefined if this app does not declare the limit. A burst of 0 is an exact window. */
   readonly rate: number | undefined

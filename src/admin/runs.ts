@@ -24,7 +24,6 @@ export interface RunFilter {
   readonly to?: Millis
 }
 
-/** A run of an event. */
 export interface EventRun extends Pick<
   RunRecord,
   'id' | 'lane' | 'flow' | 'key' | 'kind' | 'reason' | 'started' | 'ended' | 'tries' | 'attempts'

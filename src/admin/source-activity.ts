@@ -9,7 +9,6 @@ import type { RefusedRequest } from '../receive/refused-requests.ts'
 import type { Sources, SourceView } from './sources.ts'
 
 export interface SourceActivity extends SourceView {
-  /** Whether the source verifies its requests. */
   readonly verified: boolean
   readonly receivedHour: number
   /** Among the last 50 refused requests. */

@@ -22,7 +22,6 @@ export interface Sources {
   forgetSecret(source: string, by?: string): Promise<'forgotten' | 'none'>
 }
 
-/** `SourcesAdmin` is `app.admin.sources`. */
 export interface SourcesAdmin extends Sources {
   /** `activity` returns what each source received and refused lately. */
   activity(): Promise<readonly SourceActivity[]>

@@ -22,7 +22,6 @@ export class Readiness {
     this.#deps = parts
   }
 
-  /** `findUnreadyReason` returns why the app is not ready; undefined if it is. */
   readonly findUnreadyReason = async (): Promise<string | undefined> => {
     if (this.#deps.isStopping()) return 'The app is stopping.'
     if (this.#latest === undefined || this.#deps.clock.monotonic() >= this.#expiresAt) {

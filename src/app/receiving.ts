@@ -39,7 +39,6 @@ export interface ReceivingDependencies {
 }
 
 export interface ListeningApp extends Listening {
-  /** The path of each source. */
   readonly sources: readonly { readonly name: string; readonly scheme: string; readonly path: string }[]
   /** The address of the dashboard, unless the app has `dashboard: false`. */
   readonly dashboard?: string

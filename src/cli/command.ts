@@ -72,17 +72,22 @@ function nameOption(args: ParsedArguments, problem: ApiProblem): ApiProblem {
   return { ...problem, detail, fix: '' }
 }
 
-/** `callAndPrint` calls the API and prints the result. The caller knows the route's response type. */
-export async function callAndPrint(
+/**
+ * `callAndPrint` calls the API and prints the result. The caller knows the route's response type. `exitOf` is for calls whose
+ * result can be a failure although the API responds with 200.
+ */
+export async function callAndPrint<T = never>(
   context: CommandContext,
   call: ApiCall,
-  print: (value: never) => void,
+  print: (value: T) => void,
+  exitOf: (value: T) => ExitCode = () => EXIT.done,
 ): Promise<ExitCode> {
   const answer = await callApi(context, call)
   if (answer.kind !== 'done') return reportFailure(context.output, answer)
-  if (context.output.asJson) context.output.printJson(answer.value)
-  else print(answer.value as never)
-  return EXIT.done
+  const value = answer.value as T
+  if (context.output.asJson) context.output.printJson(value)
+  else print(value)
+  return exitOf(value)
 }
 
 export interface ListPage<T> {

@@ -19,7 +19,6 @@ export const CLI_ERROR_CODES: readonly string[] = Object.keys(CLI_ERRORS)
 
 const START_IT = 'Start the server with sluice start (sluice dev during development), or pass its address with --url.'
 
-/** `reportFailure` reports a call that returned no result. */
 export function reportFailure(out: Output, answer: FailedResult): ExitCode {
   if (answer.kind === 'unreached') return reportCliError(out, 'UNREACHED', answer.why, answer.fix ?? START_IT)
   const { problem } = answer

@@ -48,7 +48,6 @@ export function createKeyChallenge(secret: string): KeyChallenge | undefined {
   }
 }
 
-/** `parseKeyChallenge` returns undefined for text that is not a challenge. */
 export function parseKeyChallenge(value: string): { readonly id: string; readonly word: string } | undefined {
   const [, id, word] = CHALLENGE_PATTERN.exec(value) ?? []
   return id === undefined || word === undefined ? undefined : { id, word }

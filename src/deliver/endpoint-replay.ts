@@ -5,7 +5,6 @@ import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 
 /** `EndpointReplay` names dead letters, or, with `from`, `to` or `type` and without `dead`, stored events. */
 export interface EndpointReplay {
-  /** One dead letter. */
   readonly deadLetter?: string
   /** Dead letters only. Default: true, unless `from`, `to` or `type` is given. */
   readonly dead?: boolean

@@ -16,7 +16,6 @@ const STEP = /\.([^.[\]"]+)|\[(\d{1,6})\]|\[("(?:[^"\\]|\\.)*")\]/y
 /** `PATH_RULE` completes "… must be": it says what a path is. */
 export const PATH_RULE: string = `a path such as type, data.total or data.items[0]["a.b"], of at most ${PATH_LENGTH_MAX} characters`
 
-/** `parsePath` returns undefined if the text is not a path. */
 export function parsePath(text: unknown): EventPath | undefined {
   if (typeof text !== 'string' || text.length > PATH_LENGTH_MAX || !text.isWellFormed()) return undefined
   const field = FIELDS.find((name) => text === name || text.startsWith(`${name}.`) || text.startsWith(`${name}[`))

@@ -14,7 +14,6 @@ type PathParams<Path extends string> = Path extends `${string}/:${infer Name}/${
     : unknown
 
 export interface RouteContext<Path extends string = string> extends FetchContext {
-  /** The decoded parameters of the path. */
   readonly params: PathParams<Path>
   /** The name of the caller's API key, for a route with a `role`. */
   readonly caller?: string

@@ -101,7 +101,6 @@ export function abortBody(socket: Socket, why: ReadFailure): boolean {
   return end !== undefined
 }
 
-/** `createNodeBodyReader` reads the body of a request up to its bound. */
 export function createNodeBodyReader(message: IncomingMessage): ReadBody {
   return (most, reserve = alwaysReserve) =>
     new Promise((resolve) => {

@@ -27,7 +27,6 @@ export interface LimitSettings {
 /** A slot stays fresh for a tenth of `per`. With a shorter `per`, a store on disk could never answer in time. */
 export const MIN_PER: Millis = 100
 
-/** `limitTitle` names a limit in messages. */
 export function limitTitle(name: string): string {
   return `limit(${JSON.stringify(name)})`
 }

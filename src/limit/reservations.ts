@@ -132,7 +132,6 @@ export class SlotReservations {
     return this.#clock.monotonic() - slot.sent <= slot.freshFor - ROUNDING
   }
 
-  /** `assertOpen` throws after the app was stopped. */
   assertOpen(): void {
     if (this.#isClosed) throw new SluiceError('APP_STOPPED', 'The app was stopped; the call was not made.')
   }

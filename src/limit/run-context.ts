@@ -8,7 +8,6 @@ import type { Millis } from '../clock.ts'
  */
 export type RunStatus = 'live' | 'done' | 'undone' | 'lost'
 
-/** `SlotWait` is a call that waits for its slot. */
 export interface SlotWait {
   readonly limit: string
   /** On the monotonic clock. */

@@ -15,7 +15,6 @@ export interface ClaimCaps {
   readonly take: 'all' | 'first' | 'last'
 }
 
-/** `ClaimContext` is one claim in progress. */
 export interface ClaimContext extends TransitionContext {
   readonly token: number
   readonly caps: ClaimCaps

@@ -16,7 +16,6 @@ export type EventIdentity = string
 const recentIds = new Map<string, Map<string, LaneId>>()
 const RECENT_MAX = 4_096
 
-/** `laneId` returns the id of the lane of one flow and one key. */
 export function laneId(flow: string, key: string): LaneId {
   let ids = recentIds.get(flow)
   if (ids === undefined || ids.size >= RECENT_MAX) {

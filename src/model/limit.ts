@@ -277,11 +277,6 @@ export function resumeLimit(state: LimitState, now: Millis): LimitState {
   return { ...state, ...used, epoch: state.epoch + 1, pausedUntil: 0, promised: 0, stretch: 1, stretchedAt: 0 }
 }
 
-/** `observeUsage` counts the usage that the other side reports as used now. */
-export function observeUsage(state: LimitState, numbers: LimitParameters, used: number, now: Millis): LimitState {
-  return chargeUsage(state, { ...numbers, cost: computeUnknownUsage(state, numbers, used, now) }, now)
-}
-
 /** `computeUnknownUsage` returns how much of the reported usage is not ours. The report cannot include future slots. */
 export function computeUnknownUsage(state: LimitState, numbers: LimitParameters, used: number, now: Millis): number {
   return numbers.burst > 0 ? countExcessTokens(state, numbers, used, now) : countUnknownCalls(state, numbers, used, now)

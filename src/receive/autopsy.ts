@@ -3,7 +3,6 @@
 import type { Millis } from '../clock.ts'
 
 export interface Autopsy {
-  /** The header with the signature, and the beginning of the signature. */
   readonly header?: string
   readonly given?: string
   /** What the source computed the signature of, and its length. */

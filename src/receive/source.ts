@@ -46,7 +46,6 @@ export interface VerifyContext {
   readonly secrets: readonly string[]
 }
 
-/** `SourceEvent` is one event of a request. */
 export interface SourceEvent {
   readonly type: string
   /** An event with the same id is a duplicate (L10). Undefined: nothing in the request tells a re-send from a new
@@ -112,7 +111,6 @@ export interface SignOptions {
   readonly id: string
   readonly now: Millis
   readonly secret: string
-  /** The URL of the source. */
   readonly url: URL
   /** Headers to send besides those of the scheme. */
   readonly headers?: Readonly<Record<string, string>>

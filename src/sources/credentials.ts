@@ -44,7 +44,6 @@ export function basic(options: BasicOptions): Source {
 }
 
 export interface ApiKeyOptions extends NamedSourceOptions {
-  /** The key. */
   readonly secret: Secrets
   /** The default is `x-api-key`. */
   readonly header?: string

@@ -28,7 +28,6 @@ import { createSignedContent, type SignedContent } from './signed-content.ts'
 /** With a `timestamp`, `id` defaults to the signature. */
 export interface HmacOptions extends NamedSourceOptions {
   readonly secret: Secrets
-  /** The header of the signature. */
   readonly header: string
   /** The default is 'sha256'. */
   readonly algorithm?: Algorithm

@@ -113,7 +113,6 @@ function skipSpace(json: JsonSlice, from: number): number {
   return at
 }
 
-/** `findValueEnd` returns the end of the value that starts at `start`. */
 function findValueEnd(json: JsonSlice, start: number): number {
   let depth = 0
   let at = start

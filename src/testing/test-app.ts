@@ -18,7 +18,6 @@ import { VirtualClock } from './virtual-clock.ts'
 export interface TestOptions {
   /** The store (default `memory:`), e.g. `sqlite:<file>` or `sqlite::memory:` to test on SQLite. */
   readonly store?: string
-  /** The time at the start of the test. */
   readonly now?: Date | Millis
   /** The clock (default: a new one that starts at `now`), for a test that needs it before the app exists. */
   readonly clock?: VirtualClock

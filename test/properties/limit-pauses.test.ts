@@ -4,11 +4,14 @@ import { describe, expect, it } from 'vitest'
 import {
   findEarliestSlot,
   INITIAL_LIMIT_STATE,
-  observeUsage,
+  chargeUsage,
+  computeUnknownUsage,
   pauseLimit,
   resumeLimit,
   computeSlack,
   computeStretch,
+  type LimitParameters,
+  type LimitState,
 } from '../../src/model/limit.ts'
 import { bursts, Limit, requests, shape, worn } from './limit-driver.ts'
 import { START } from './support.ts'
@@ -122,6 +125,8 @@ describe('M3 pause', () => {
 })
 
 describe('M3 observe', () => {
+  const observeUsage = (state: LimitState, numbers: LimitParameters, used: number, now: number): LimitState =>
+    chargeUsage(state, { ...numbers, cost: computeUnknownUsage(state, numbers, used, now) }, now)
   const seen = fc.record({ rate: fc.integer({ min: 1, max: 12 }), per: fc.integer({ min: 10, max: 5_000 }) })
 
   it('calls that the API has counted count as made now', () => {

@@ -5,7 +5,6 @@ import type { LimitView } from '../../admin/limits.ts'
 import { orSuggest, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
 import { duration, laneId, PAGE_QUERY, pageOf, reason, timestamp } from '../schemas.ts'
 
-/** The name of a limit and of a key. */
 const limitName = z.string().min(1).max(17_000)
 const LIMIT_PARAMS = z.strictObject({ name: limitName.meta({ description: 'Write a slash in the name as %2F.' }) })
 

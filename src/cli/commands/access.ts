@@ -4,11 +4,9 @@ import type { AuditVerification } from '../../admin/audit.ts'
 import type { ApiKey, NewApiKey } from '../../admin/keys.ts'
 import type { AuditRecord } from '../../store/contract/index.ts'
 import { toPath } from '../api-client.ts'
-import { reportFailure } from '../problem.ts'
 import {
   callAndConfirm,
   callAndPrint,
-  callApi,
   confirmOrExit,
   listCommand,
   PAGE_OPTIONS,
@@ -103,21 +101,21 @@ export const audit: readonly Command[] = [
     options: textOptions({
       head: 'the hash that an earlier audit verify --verbose printed; the log must still contain it',
     }),
-    run: async (context) => {
-      const { output: out, args: given } = context
-      const answer = await callApi(context, { method: 'GET', path: '/v1/audit/verify', query: given.texts(['head']) })
-      if (answer.kind !== 'done') return reportFailure(out, answer)
-      const verified = answer.value as AuditVerification
-      if (out.asJson) out.printJson(verified)
-      else if (verified.kind === 'whole')
+    run: (context) => {
+      const { output: out, args } = context
+      const call = { method: 'GET', path: '/v1/audit/verify', query: args.texts(['head']) } as const
+      const print = (verified: AuditVerification): void => {
+        if (verified.kind !== 'whole') return out.print(out.paint('red', BREAK_TEXTS[verified.why](verified.at)))
         out.print(`The chain is whole: ${formatCount(verified.entries, 'entry', 'entries')}.`)
-      else out.print(out.paint('red', BREAK_TEXTS[verified.why](verified.at)))
-      if (verified.kind !== 'whole') return EXIT.failed
-      if (verified.head !== undefined)
-        out.printVerbose(
-          `Keep the hash of the newest entry elsewhere, and pass it later: --head=${verified.head.chain}`,
-        )
-      return EXIT.done
+      }
+      return callAndPrint(context, call, print, (verified: AuditVerification) => {
+        if (verified.kind !== 'whole') return EXIT.failed
+        if (verified.head !== undefined) {
+          const hint = 'Keep the hash of the newest entry elsewhere, and pass it later'
+          out.printVerbose(`${hint}: --head=${verified.head.chain}`)
+        }
+        return EXIT.done
+      })
     },
   },
 ]

@@ -6,7 +6,6 @@ import { toPath } from '../api-client.ts'
 import {
   callAndConfirm,
   callAndPrint,
-  callApi,
   confirmOrExit,
   reportMisuse,
   textOptions,
@@ -16,7 +15,10 @@ import {
 } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import { formatCount, formatTime, escapeText } from '../output.ts'
-import { reportFailure } from '../problem.ts'
+
+interface ProofResult {
+  readonly proofError?: string
+}
 
 export const ENDPOINTS_PATH = '/v1/webhooks/subscribers'
 
@@ -32,17 +34,16 @@ export const endpointActionCommands: readonly Command[] = [
     name: 'endpoints test',
     positionals: ['<id>'],
     description: 'send a signed test event to one endpoint; exit code 1 if it was not delivered',
-    run: async (context) => {
-      const asked = await callApi(context, { method: 'POST', path: endpointPath(context, 'test'), body: {} })
-      if (asked.kind !== 'done') return reportFailure(context.output, asked)
-      const { delivered, status, ms, answer = '', error } = asked.value as TestResult
-      if (context.output.asJson) context.output.printJson(asked.value)
-      else
-        context.output.print(
+    run: (context) => {
+      const { output } = context
+      const call = { method: 'POST', path: endpointPath(context, 'test'), body: {} } as const
+      const print = ({ delivered, status, ms, answer = '', error }: TestResult): void => {
+        output.print(
           delivered ? `Delivered: ${status} after ${ms} ms.` : `Not delivered, after ${ms} ms: ${escapeText(error)}`,
         )
-      if (!context.output.asJson && answer !== '') context.output.note(escapeText(answer))
-      return delivered ? EXIT.done : EXIT.failed
+        if (answer !== '') output.note(escapeText(answer))
+      }
+      return callAndPrint(context, call, print, ({ delivered }) => (delivered ? EXIT.done : EXIT.failed))
     },
   },
   {
@@ -72,18 +73,17 @@ export const endpointActionCommands: readonly Command[] = [
     name: 'endpoints prove',
     positionals: ['<id>'],
     description: 'ask an endpoint to prove its ownership; exit code 1 if it does not',
-    run: async (context) => {
-      const asked = await callApi(context, { method: 'POST', path: endpointPath(context, 'prove'), body: {} })
-      if (asked.kind !== 'done') return reportFailure(context.output, asked)
-      const { proofError } = asked.value as { readonly proofError?: string }
-      if (context.output.asJson) context.output.printJson(asked.value)
-      else
+    run: (context) => {
+      const call = { method: 'POST', path: endpointPath(context, 'prove'), body: {} } as const
+      const print = ({ proofError }: ProofResult): void =>
         context.output.print(
           proofError === undefined
             ? 'The endpoint has proven its ownership.'
             : `The endpoint did not prove its ownership: ${escapeText(proofError)}`,
         )
-      return proofError === undefined ? EXIT.done : EXIT.failed
+      return callAndPrint(context, call, print, ({ proofError }) =>
+        proofError === undefined ? EXIT.done : EXIT.failed,
+      )
     },
   },
   {

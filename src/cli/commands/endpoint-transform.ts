@@ -4,7 +4,6 @@ import type { TransformVersion } from '../../deliver/transform/versions.ts'
 import {
   callAndConfirm,
   callAndPrint,
-  callApi,
   reportMisuse,
   textOptions,
   type Command,
@@ -12,7 +11,6 @@ import {
 } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import { escapeLines, escapeText, formatCount, formatTime } from '../output.ts'
-import { reportFailure } from '../problem.ts'
 import { endpointPath } from './endpoint-actions.ts'
 import { readText } from './endpoints-fields.ts'
 
@@ -86,12 +84,9 @@ export const endpointTransformCommands: readonly Command[] = [
       const sample = readSample(context)
       if (typeof sample === 'string') return reportMisuse(context, sample)
       const body = { ...readCode(context), ...context.args.texts(['event']), ...sample }
-      const asked = await callApi(context, { method: 'POST', path: `${endpointPath(context, 'transform')}/test`, body })
-      if (asked.kind !== 'done') return reportFailure(context.output, asked)
-      const result = asked.value as TransformTestResult
-      if (context.output.asJson) context.output.printJson(result)
-      else printResult(context, result)
-      return result.error === '' ? EXIT.done : EXIT.failed
+      const call = { method: 'POST', path: `${endpointPath(context, 'transform')}/test`, body } as const
+      const print = (result: TransformTestResult): void => printResult(context, result)
+      return callAndPrint(context, call, print, ({ error }) => (error === '' ? EXIT.done : EXIT.failed))
     },
   },
 ]

@@ -176,19 +176,21 @@ const RESULT_TEXTS = {
 } as const
 
 /** An action that a run prevents has failed, even though the API responds with 200. */
-export async function callAction(
+export function callAction(
   context: CommandContext,
   path: string,
   body: object,
   running: string = RESULT_TEXTS.running,
 ): Promise<ExitCode> {
-  const { output: out } = context
-  const answer = await callApi(context, { method: 'POST', path, body })
-  if (answer.kind !== 'done') return reportFailure(out, answer)
-  const { result } = answer.value as { readonly result: keyof typeof RESULT_TEXTS }
-  if (out.asJson) out.printJson(answer.value)
-  else out.print(result === 'running' ? running : RESULT_TEXTS[result])
-  return result === 'running' ? EXIT.failed : EXIT.done
+  const print = ({ result }: ActionResult): void =>
+    context.output.print(result === 'running' ? running : RESULT_TEXTS[result])
+  return callAndPrint(context, { method: 'POST', path, body }, print, ({ result }) =>
+    result === 'running' ? EXIT.failed : EXIT.done,
+  )
+}
+
+interface ActionResult {
+  readonly result: keyof typeof RESULT_TEXTS
 }
 
 /** People know flow and key; the API uses lane ids. */

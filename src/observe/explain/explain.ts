@@ -21,7 +21,6 @@ export interface Explanation {
 export interface ExplainDependencies {
   readonly store: Store
   readonly flows: ReadonlyMap<string, Flow>
-  /** Whether any process serves the flow. */
   readonly isServed: (flow: string) => boolean
   /** The limit for whose slot a live run of this process waits, and until when by the store's clock. */
   readonly findSlotWait: (run: string) => { readonly limit: string; readonly until: Millis } | undefined

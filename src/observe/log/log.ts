@@ -219,7 +219,6 @@ function renameReserved(fields: LogFields): LogFields {
 const SILENT_LOG: RunLog = { debug() {}, info() {}, warn() {}, error() {} }
 
 export interface AppLog {
-  /** Returns the log that the handler of a run writes to. */
   readonly forRun: (run: RunIdentity) => RunLog
   /** Writes the remaining entries when the app stops. */
   readonly close: () => void

@@ -88,7 +88,6 @@ export class RepeatedRefusals {
 
 const OTHERS = 'others'
 
-/** Returns undefined if the event is not a refusal. */
 function toRefusalFields(name: EventName, payload: EventMap[EventName]): Kind['fields'] | undefined {
   if (name === 'key.refused') return {}
   // A call without a key also fails when the store is unavailable, so strangers can repeat this one.
