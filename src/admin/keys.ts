@@ -145,8 +145,8 @@ export class Keys {
     const id = parseKeyId(secret)
     const kept = id === undefined ? undefined : await readApiKey(await this.#store(), id)
     if (kept === undefined) return undefined
-    const { hash: wanted, ...key } = kept
-    return timingSafeEqual(Buffer.from(hashKey(secret)), Buffer.from(wanted)) ? key : undefined
+    const { hash, ...key } = kept
+    return timingSafeEqual(Buffer.from(hashKey(secret)), Buffer.from(hash)) ? key : undefined
   }
 
   /** `find` returns the key with this id, or undefined. It proves nothing about the caller. */

@@ -148,10 +148,10 @@ export class Limits {
   async #findWaiters(): Promise<readonly (SlotWaiter & { readonly limit: string })[]> {
     const [{ lanes }, work] = await Promise.all([this.#deps.scan.read(), this.#deps.work()])
     return lanes.flatMap((lane) => {
-      const { id, flow, keyStart: key, deferredBy, run } = lane
-      if (deferredBy !== undefined) return { limit: deferredBy, at: lane.due, flow, key, lane: id }
+      const { id, flow, keyStart, deferredBy, run } = lane
+      if (deferredBy !== undefined) return { limit: deferredBy, at: lane.due, flow, key: keyStart, lane: id }
       const slot = run?.state === 'running' ? work.findSlotWait(run.id) : undefined
-      return slot === undefined ? [] : { limit: slot.limit, at: slot.until, flow, key, lane: id }
+      return slot === undefined ? [] : { limit: slot.limit, at: slot.until, flow, key: keyStart, lane: id }
     })
   }
 

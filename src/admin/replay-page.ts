@@ -112,9 +112,9 @@ async function endHistory(
 /** Counts the replayed events that wait in the lanes of the endpoint, or are being sent. */
 async function countUnsent(store: Store, { into, endpoint = '' }: ReplayRecord): Promise<number> {
   const counts = into.map(async (flow) => {
-    const { item: lane } = await store.get({ kind: 'lanes', id: laneId(flow, endpoint) })
-    const run = lane?.run?.rank === 1 && !lane.run.isDeadLetter ? lane.run.events : 0
-    return (lane?.replays ?? 0) + run
+    const { item } = await store.get({ kind: 'lanes', id: laneId(flow, endpoint) })
+    const run = item?.run?.rank === 1 && !item.run.isDeadLetter ? item.run.events : 0
+    return (item?.replays ?? 0) + run
   })
   return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
 }

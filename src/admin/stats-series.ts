@@ -102,8 +102,8 @@ function sumBySteps(
 }
 
 function toPoint({ at, counts }: Step): StatsPoint {
-  const { received, done, dropped, dead, failing, ms, timedCount: timed } = counts
-  const meanMs = timed === 0 ? undefined : ms / timed
+  const { received, done, dropped, dead, failing, ms, timedCount } = counts
+  const meanMs = timedCount === 0 ? undefined : ms / timedCount
   return { at, received, done, dropped, dead, failing, meanMs, p95Ms: counts.quantile(0.95) }
 }
 

@@ -156,9 +156,9 @@ export async function collectStats(
 }
 
 /** `computeWindowStats` computes the total over a part of the collected window. */
-export function computeWindowStats({ now, buckets: cells, depths }: CollectedStats, window: Millis): WindowStats {
+export function computeWindowStats({ now, buckets, depths }: CollectedStats, window: Millis): WindowStats {
   const start = floorToMinute(now - window)
-  const inside = cells.filter(({ at, span }) => at + span > start)
+  const inside = buckets.filter(({ at, span }) => at + span > start)
   return toWindowStats(sumCounts(inside), depths.total.failing, Math.max(1, now - windowStart(inside, start)))
 }
 
@@ -190,7 +190,7 @@ function countWaiting({ waiting, failing }: WaitingDepth): number {
 }
 
 function toWindowStats(counts: Counts, failing: number, covered: Millis): WindowStats {
-  const { received, done, dropped, ms, timedCount: timed } = counts
+  const { received, done, dropped, ms, timedCount } = counts
   const dead = Math.max(0, counts.dead - counts.revived)
   const ended = done + dropped + dead + failing
   return {
@@ -202,7 +202,7 @@ function toWindowStats(counts: Counts, failing: number, covered: Millis): Window
     deadPerDay: (dead * DAY) / covered,
     failing,
     failureRate: ended === 0 ? undefined : (dead + failing) / ended,
-    meanMs: timed === 0 ? undefined : ms / timed,
+    meanMs: timedCount === 0 ? undefined : ms / timedCount,
     p95Ms: counts.quantile(0.95),
   }
 }

@@ -180,9 +180,9 @@ export class StoredEvents {
     if ((flow === undefined) !== (key === undefined)) {
       throw new SluiceError('CONFIG_INVALID', 'events: flow and key must be used together, to name a lane.')
     }
-    const { flows, reservedSourcePrefix: ownSources } = this.#deps
+    const { flows, reservedSourcePrefix } = this.#deps
     const lane = flow !== undefined && key !== undefined ? { lane: resolveLaneId(flows, flow, key) } : {}
-    return { ...rest, ...lane, ...(own ? {} : { withoutSource: ownSources }) }
+    return { ...rest, ...lane, ...(own ? {} : { withoutSource: reservedSourcePrefix }) }
   }
 }
 

@@ -164,11 +164,11 @@ export class Access {
    * they cost the store no more than calls without a key.
    */
   async #identifyCaller(value: string, network: string): Promise<ApiKey | string | undefined> {
-    const { keys, findTokenOwner: ownerOf } = this.#deps
+    const { keys, findTokenOwner } = this.#deps
     const hashed = hash('sha256', value, 'base64url')
     if (!this.#knownCredentials.has(hashed)) this.#countCall(this.#unverifiedCalls, network, 'This address')
     const key = await keys.authenticate(value)
-    const owner = key === undefined ? await ownerOf(value) : undefined
+    const owner = key === undefined ? await findTokenOwner(value) : undefined
     this.#knownCredentials.delete(hashed)
     if (key === undefined && owner === undefined) return undefined
     this.#remember(hashed)

@@ -88,10 +88,10 @@ export class Api implements AdminApi {
     const sessions = new Sessions(() => deps.store(), keys)
     this.#access = new Access({ keys, sessions, isOpen, findTokenOwner: ownerOf, monotonic, onRefused: refused })
     this.#session = new DashboardSession({ access: this.#access, sessions, admin: app.admin, storeKind })
-    const { registrations: rate } = app.endpoints
+    const { registrations } = app.endpoints
     this.#limiters = {
-      registrations: new RegistrationLimiter('registrations', rate, monotonic),
-      tests: new RegistrationLimiter('tests', rate, monotonic),
+      registrations: new RegistrationLimiter('registrations', registrations, monotonic),
+      tests: new RegistrationLimiter('tests', registrations, monotonic),
     }
     this.#stream = new Stream(deps)
     keys.onChange(() => this.#stream.recheckAccess())
@@ -172,16 +172,16 @@ export class Api implements AdminApi {
     if (found instanceof SluiceError) throw found
     const { route, params } = found
     const own = route.allowsOwnToken === true ? params['id'] : undefined
-    const { actor: who, tenant: keyTenant } = await this.#access.allow(head, connection, route.role, own)
+    const { actor, tenant: keyTenant } = await this.#access.allow(head, connection, route.role, own)
     // A key that may only publish or register must not learn what the store's errors say.
-    caller.name = route.role === 'publish' || keyTenant !== undefined ? undefined : who
+    caller.name = route.role === 'publish' || keyTenant !== undefined ? undefined : actor
     const count = (action: RateLimitedAction | undefined): void => {
-      if (action !== undefined) this.#limiters[action].count(head.address, who)
+      if (action !== undefined) this.#limiters[action].count(head.address, actor)
     }
     if (typeof route.rateLimited !== 'function') count(route.rateLimited)
-    if (route.auditText !== undefined && who.startsWith(SUBSCRIBER_PREFIX)) this.#limitSubscriberActions(who)
+    if (route.auditText !== undefined && actor.startsWith(SUBSCRIBER_PREFIX)) this.#limitSubscriberActions(actor)
     const input = {
-      actor: who,
+      actor,
       keyTenant,
       params: parseInput(route.params, params, 'path'),
       query: parseInput(route.query, parseQuery(head.url), 'query'),
@@ -191,7 +191,7 @@ export class Api implements AdminApi {
     const status = route.status ?? 200
     if (typeof route.auditText !== 'function') return jsonResponse(status, await route.handle(this.#app, input))
     const act = (): Promise<unknown> => route.handle(this.#app, input)
-    return jsonResponse(status, await runAudited(this.#app.admin.audit, who, route.auditText(input), act))
+    return jsonResponse(status, await runAudited(this.#app.admin.audit, actor, route.auditText(input), act))
   }
 
   /** The audit log keeps every action forever, so the number of actions per endpoint token is bounded. */

@@ -62,9 +62,9 @@ export class EndpointHistories implements HistorySender, ReplayedEndpoints {
   /** From the change on, all processes give the events of the endpoint their usual window. Then nothing else can close it again. */
   readonly endHistory = async (id: string): Promise<void> => {
     const { docs, subscriptions, lanes } = this.#deps
-    const { value: kept } = await docs.read(id)
-    if (kept === undefined) return
-    if (kept.history !== undefined) await docs.change(id, undefined, ({ history: _history, ...rest }) => rest)
+    const { value } = await docs.read(id)
+    if (value === undefined) return
+    if (value.history !== undefined) await docs.change(id, undefined, ({ history: _history, ...rest }) => rest)
     await subscriptions.refresh()
     await lanes.release(id)
   }
@@ -77,9 +77,9 @@ export class EndpointHistories implements HistorySender, ReplayedEndpoints {
       if (deliveries.size === 0) return RECHECK_AFTER
       if (subscriptions.epoch < knownRoutesEpoch()) await subscriptions.refresh()
       for (const id of subscriptions.sentHistory) {
-        const { value: kept } = await docs.read(id)
-        if (kept?.history === undefined) continue
-        if (!(await resumeReplay(await store(), kept.history.replay, publishStep))) await this.#start(kept)
+        const { value } = await docs.read(id)
+        if (value?.history === undefined) continue
+        if (!(await resumeReplay(await store(), value.history.replay, publishStep))) await this.#start(value)
       }
       return RECHECK_AFTER
     },

@@ -320,6 +320,6 @@ export class Worker {
 }
 
 function toRunPayload(lease: LeasedRun): RunPayload {
-  const { flow, key, tenant, runId: run, tries, events } = lease
-  return { flow, key, tenant, run, attempt: tries + 1, events: events.length }
+  const { flow, key, tenant, runId, tries, events } = lease
+  return { flow, key, tenant, run: runId, attempt: tries + 1, events: events.length }
 }

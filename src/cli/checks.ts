@@ -49,15 +49,15 @@ interface Configuration {
   readonly exposure: Exposure
 }
 
-async function checkConfiguration({ target: where }: CommandContext): Promise<Configuration> {
+async function checkConfiguration({ target }: CommandContext): Promise<Configuration> {
   try {
-    const file = findConfigPath(where.folder, where.config)
+    const file = findConfigPath(target.folder, target.config)
     const { app, listen } = await loadConfig(file)
     const exposure = app.productionSetup().isAdminOpen ? exposureOf(listen) : 'nobody'
     return { config: { name: 'configuration', state: 'ok', what: `${file} loads.` }, exposure }
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error
-    const isElsewhere = error.code === 'CONFIG_MISSING' && (where.url ?? where.env['SLUICE_URL']) !== undefined
+    const isElsewhere = error.code === 'CONFIG_MISSING' && (target.url ?? target.env['SLUICE_URL']) !== undefined
     const state = isElsewhere ? 'look' : 'wrong'
     return { config: { name: 'configuration', state, what: error.message }, exposure: 'nobody' }
   }
@@ -86,9 +86,9 @@ async function checkServer(context: CommandContext): Promise<Check> {
 }
 
 /** The check of the configuration reports why there is no API. */
-async function findApi({ connect: api }: CommandContext): Promise<ApiClient | undefined> {
+async function findApi({ connect }: CommandContext): Promise<ApiClient | undefined> {
   try {
-    return await api()
+    return await connect()
   } catch (error) {
     if (error instanceof SluiceError) return undefined
     throw error

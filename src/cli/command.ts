@@ -50,8 +50,8 @@ export function textOptions(descriptions: Readonly<Record<string, string>>): Opt
 }
 
 /** `callApi` waits and retries on 429: a long export makes more calls in a minute than one address may. */
-export async function callApi({ args, connect: api, clock }: CommandContext, call: ApiCall): Promise<ApiResult> {
-  const caller = await api()
+export async function callApi({ args, connect, clock }: CommandContext, call: ApiCall): Promise<ApiResult> {
+  const caller = await connect()
   for (let tries = 1; ; tries++) {
     const answer = await caller.call(call)
     const later = answer.kind === 'problem' ? answer.retryAfter : undefined
@@ -111,19 +111,19 @@ export function listCommand<T>(declared: ListDeclaration<T>): Command {
   return {
     ...command,
     run: async (context) => {
-      const { output: out } = context
+      const { output } = context
       const answer = await callApi(context, {
         method: 'GET',
         path: typeof path === 'string' ? path : path(context),
         query: query?.(context) ?? context.args.texts(texts),
       })
-      if (answer.kind !== 'done') return reportFailure(out, answer)
+      if (answer.kind !== 'done') return reportFailure(output, answer)
       const { items, next } = answer.value as ListPage<T>
       const misspelled = items.length === 0 ? await reportMisspelledFilter(context) : undefined
       if (misspelled !== undefined) return misspelled
-      if (out.asJson) out.printJson(answer.value)
-      else out.table(columns, items, none)
-      if (next !== undefined && !out.asJson) out.note(`More items: --cursor=${escapeText(next)}`)
+      if (output.asJson) output.printJson(answer.value)
+      else output.table(columns, items, none)
+      if (next !== undefined && !output.asJson) output.note(`More items: --cursor=${escapeText(next)}`)
       return EXIT.done
     },
   }
@@ -131,13 +131,13 @@ export function listCommand<T>(declared: ListDeclaration<T>): Command {
 
 /** `reportMisspelledFilter` is for a filter that matches nothing: it rejects an unknown `--flow`, and asks about `--source`. */
 export async function reportMisspelledFilter(context: CommandContext): Promise<ExitCode | undefined> {
-  const { args, output: out } = context
+  const { args, output } = context
   const call = (one: ApiCall): Promise<ApiResult> => callApi(context, one)
   const [flow, source] = [args.text('flow'), args.text('source')]
   const problem = flow === undefined ? undefined : await findUnknownFlow(call, flow)
-  if (problem !== undefined) return reportFailure(out, { kind: 'problem', problem })
+  if (problem !== undefined) return reportFailure(output, { kind: 'problem', problem })
   const question = source === undefined ? '' : await suggestSource(call, source)
-  if (question !== '') out.note(escapeText(`The app declares no source ${JSON.stringify(source)}. ${question}`))
+  if (question !== '') output.note(escapeText(`The app declares no source ${JSON.stringify(source)}. ${question}`))
   return undefined
 }
 
@@ -146,8 +146,8 @@ export function callAndConfirm(context: CommandContext, call: ApiCall): Promise<
   return callAndPrint(context, call, () => context.output.print('Done.'))
 }
 
-export function reportMisuse({ output: out }: CommandContext, message: string): ExitCode {
-  return reportCliError(out, 'USAGE_WRONG', message)
+export function reportMisuse({ output }: CommandContext, message: string): ExitCode {
+  return reportCliError(output, 'USAGE_WRONG', message)
 }
 
 /** `confirmOrExit` asks first, unless `--yes` confirms. It returns undefined to go on, or the exit code. */

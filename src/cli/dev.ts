@@ -24,21 +24,21 @@ const IGNORED: ReadonlySet<string> = new Set(['node_modules', '.git', 'dist', 'c
 /** Editors write a file in several steps, and formatters run after them. */
 const DEBOUNCE_MS = 150
 
-export async function runDev({ args, main, folder, env: given, print: say, signal }: DevOptions): Promise<void> {
-  const env = { ...given, ...devKeyEnv(folder, given, say), [DEV]: String(process.pid) }
+export async function runDev({ args, main, folder, env: given, print, signal }: DevOptions): Promise<void> {
+  const env = { ...given, ...devKeyEnv(folder, given, print), [DEV]: String(process.pid) }
   let child: ChildProcess | undefined
   let pending: (() => void) | undefined
   let restart = Promise.resolve()
   const begin = (): void => {
     child = spawn(process.execPath, [main, 'start', ...args], { stdio: 'inherit', cwd: folder, env })
     child.once('exit', (code) => {
-      if (code !== 0 && code !== null && !signal.aborted) say('sluice dev: waiting for a change')
+      if (code !== 0 && code !== null && !signal.aborted) print('sluice dev: waiting for a change')
     })
   }
   const restartSoon = (name: string): void => {
     pending?.()
     pending = systemClock.after(DEBOUNCE_MS, () => {
-      say(`sluice dev: ${name} changed`)
+      print(`sluice dev: ${name} changed`)
       restart = restart.then(() => stopChild(child)).then(begin)
     })
   }
@@ -49,7 +49,7 @@ export async function runDev({ args, main, folder, env: given, print: say, signa
     onChange: (path) => {
       if (isCode(path)) restartSoon(path)
     },
-    onError: (unseen, error) => say(`sluice dev: cannot watch ${unseen}: ${String(error)}`),
+    onError: (unseen, error) => print(`sluice dev: cannot watch ${unseen}: ${String(error)}`),
   })
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
   watcher.close()

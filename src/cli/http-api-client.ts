@@ -139,10 +139,10 @@ function readServerProof(url: string, challenge: string, signal: AbortSignal): P
   })
   request.on('error', () => resolve(undefined))
   request.on('response', (response) => {
-    const { remoteAddress: address, remotePort: port } = response.socket
+    const { remoteAddress, remotePort } = response.socket
     const proof = response.headers[PROOF_HEADER]
-    const isWhole = typeof proof === 'string' && address !== undefined && port !== undefined
-    resolve(isWhole ? { proof, at: { address, port } } : undefined)
+    const isWhole = typeof proof === 'string' && remoteAddress !== undefined && remotePort !== undefined
+    resolve(isWhole ? { proof, at: { address: remoteAddress, port: remotePort } } : undefined)
     response.destroy()
   })
   request.end()

@@ -99,12 +99,12 @@ function commandNamed(words: string): Command | undefined {
 function parseArguments(command: Command, args: readonly string[]): ParsedArguments | string {
   try {
     const given = new ParsedArguments(args, { ...COMMON_OPTIONS, ...command.options })
-    const { positionals: takes = [] } = command
-    const least = takes.filter((name) => name.startsWith('<')).length
-    if (given.has('help') || (given.words.length >= least && given.words.length <= takes.length)) return given
+    const { positionals = [] } = command
+    const least = positionals.filter((name) => name.startsWith('<')).length
+    if (given.has('help') || (given.words.length >= least && given.words.length <= positionals.length)) return given
     return given.words.length < least
-      ? `${takes[given.words.length]} is missing.`
-      : `${given.words[takes.length]} is unexpected.`
+      ? `${positionals[given.words.length]} is missing.`
+      : `${given.words[positionals.length]} is unexpected.`
   } catch (error) {
     const text = describeParseError(error, { ...COMMON_OPTIONS, ...command.options })
     if (text !== undefined) return text
@@ -174,8 +174,8 @@ function formatUsage(command: Command): string {
   return `sluice ${formatHead(command)}\n\n  ${command.description}\n\n${own}${formatOptions(COMMON_OPTIONS)}`
 }
 
-function formatHead({ name: words, positionals: takes = [] }: Command): string {
-  return [words, ...takes].join(' ')
+function formatHead({ name: words, positionals = [] }: Command): string {
+  return [words, ...positionals].join(' ')
 }
 
 function formatOptions(options: Options): string {

@@ -127,9 +127,9 @@ export function createFlow<Run, On extends EventSelector = EventSelector>(
     selectKeys: key === undefined ? undefined : (event) => assertSynchronous(key(event), 'key'),
     concurrency: parseCount(options.concurrency, `${where}: concurrency`),
     timeout: runFor,
-    retryDelay: ({ failures, random: chance, requestedDelay: asked = 0 }) => {
+    retryDelay: ({ failures, random: chance, requestedDelay = 0 }) => {
       const delay = retries.delay(failures, chance)
-      return delay === undefined ? undefined : delayWithRetryAfter(delay, asked)
+      return delay === undefined ? undefined : delayWithRetryAfter(delay, requestedDelay)
     },
     maxAttempts: retries.tries,
     retention: parseDuration(keep, `${where}.keep`),

@@ -172,11 +172,11 @@ export class FlowRegistry {
       const doc = docs.get(flow.name)
       const old = doc === undefined ? undefined : parseFlowDoc(doc)
       const globs = flow.globs ?? null
-      const { isInternal: internal, isDelivery: delivers, where } = flow
+      const { isInternal: internal, isDelivery, where } = flow
       const differs =
         old === undefined ||
         JSON.stringify([old.globs, old.where]) !== JSON.stringify([globs, where]) ||
-        (old.delivers ?? false) !== delivers
+        (old.delivers ?? false) !== isDelivery
       const other = old !== undefined && old.by !== process && now - old.servedAt < RECENTLY ? old : undefined
       if (differs && other !== undefined) this.#reportConflict(flow.name, other.by)
       // If two declarations differ, the newest start wins. Older processes and ones that have not started write nothing.
@@ -185,7 +185,7 @@ export class FlowRegistry {
       else this.overruled.delete(flow.name)
       if (isOverruled || (!serves && !differs && old !== undefined && now - lastSeen(old) < DECLARED_FOR)) return []
       changes ||= differs
-      const known = { globs, ...(where !== undefined && { where }), internal, delivers }
+      const known = { globs, ...(where !== undefined && { where }), internal, delivers: isDelivery }
       const { by = process, servedAt = 0 } = old ?? {}
       const written: FlowDoc = serves
         ? { ...known, by: process, servedAt: now }

@@ -185,12 +185,12 @@ export class RequestRouter {
   }
 
   async #health(challenge: string | undefined, local: ServerAddress | undefined): Promise<SourceResponse> {
-    const { storeMark, proveKey: keyProof } = this.#deps
+    const { storeMark, proveKey } = this.#deps
     const { headers, ...answer } = jsonResponse(200, { ok: true })
     const mark = storeMark !== undefined && { [STORE_ID_HEADER]: storeMark() }
     // Health does not depend on the store, and a request without a challenge does not wait for a proof.
     const wantsProof = challenge !== undefined && local !== undefined
-    const proof = wantsProof ? await keyProof?.(challenge, local).catch(() => undefined) : undefined
+    const proof = wantsProof ? await proveKey?.(challenge, local).catch(() => undefined) : undefined
     return { ...answer, headers: { ...headers, ...mark, ...(proof !== undefined && { [PROOF_HEADER]: proof }) } }
   }
 

@@ -201,8 +201,14 @@ async function respondTo(serving: ServerState, request: FastifyRequest, head: Re
   if (inbound.isDashboardRequest(head)) {
     return toSendWebResponse(await inbound.showDashboard(head, { isDirect }, createNodeBodyReader(request.raw)))
   }
-  const { localAddress: address = '', localPort: port = 0 } = request.raw.socket
-  return toSend(await inbound.handle(head, { isDirect, local: { address, port } }, createNodeBodyReader(request.raw)))
+  const { localAddress = '', localPort = 0 } = request.raw.socket
+  return toSend(
+    await inbound.handle(
+      head,
+      { isDirect, local: { address: localAddress, port: localPort } },
+      createNodeBodyReader(request.raw),
+    ),
+  )
 }
 
 function parsePort(value: number | undefined): number {

@@ -14,14 +14,14 @@ export interface SourceShortcutDependencies {
 }
 
 /** Used only without a trusted proxy: behind one, Fastify determines the address of the sender. */
-export function addSourceShortcut(server: Server, { router: inbound, isClosing }: SourceShortcutDependencies): void {
+export function addSourceShortcut(server: Server, { router, isClosing }: SourceShortcutDependencies): void {
   const others = server.listeners('request')
   server.removeAllListeners('request').on('request', (request: IncomingMessage, response: ServerResponse) => {
-    if (!inbound.isSourceRequest(request.method ?? '', pathOf(request.url ?? ''))) {
+    if (!router.isSourceRequest(request.method ?? '', pathOf(request.url ?? ''))) {
       for (const listener of others) Reflect.apply(listener, server, [request, response])
       return
     }
-    void inbound
+    void router
       .handle(toDirectRequestHead(request), { isDirect: true }, createNodeBodyReader(request))
       .catch((error: unknown) => toProblemResponse(toRouteProblem(error)))
       .then((answer) => writeResponse(response, answer, isClosing()))

@@ -71,7 +71,7 @@ class Sleepers {
 
   /** `sleep` waits until the delay is over, the signal aborts, or any of the limits changes. */
   sleep(delay: Millis, signal: AbortSignal | undefined, limits: readonly string[]): SleepHandle {
-    const { promise: over, resolve } = Promise.withResolvers<void>()
+    const { promise, resolve } = Promise.withResolvers<void>()
     const wake = (): void => {
       cancel()
       signal?.removeEventListener('abort', wake)
@@ -82,7 +82,7 @@ class Sleepers {
     const cancel = this.#clock.after(Math.max(0, delay), wake)
     signal?.addEventListener('abort', wake, { once: true })
     this.#sleeping.add(sleeper)
-    return { done: over, wake }
+    return { done: promise, wake }
   }
 
   wakeLimit(limit: string): void {

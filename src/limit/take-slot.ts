@@ -82,9 +82,9 @@ async function sleepUntil({ clock, slots }: TakeSlotDependencies, slot: Slot, re
   const late = Math.max(0, clock.monotonic() - slot.sent - slot.freshFor * CONFIRM_SHARE)
   const delay = slot.wait - late
   const names = limits.map((limit) => limit.name)
-  const { done: over, wake } = slots.sleepers.sleep(delay, caller.signal, names)
+  const { done, wake } = slots.sleepers.sleep(delay, caller.signal, names)
   const removeWait = caller.trackWait(clock.monotonic() + delay, wake)
-  await over
+  await done
   removeWait()
   caller.assertLive()
 }

@@ -27,7 +27,7 @@ export interface RetentionSettings {
 
 /** `toRetentionPolicy` builds the store's retention policy: per source for events and per flow for runs (L23). */
 export function toRetentionPolicy(flows: readonly Flow[], keeping: RetentionSettings): RetentionPolicy {
-  const { keepEvents, keepDeadLetters: keepDead, keepBytes } = keeping
+  const { keepEvents, keepDeadLetters, keepBytes } = keeping
   const bounded = flows.filter((flow) => flow.maxLanesPerTenant < Infinity)
   return {
     events: keepEvents,
@@ -35,7 +35,7 @@ export function toRetentionPolicy(flows: readonly Flow[], keeping: RetentionSett
       '': keepEvents[''] ?? NEVER,
       ...Object.fromEntries(flows.map((flow) => [flow.name, Math.min(flow.retention, NEVER)])),
     },
-    deadLetters: keepDead,
+    deadLetters: keepDeadLetters,
     bytes: keepBytes,
     lanesPerTenant: Object.fromEntries(bounded.map((flow) => [flow.name, flow.maxLanesPerTenant])),
   }
@@ -122,20 +122,20 @@ export function createPlacingTask({
         // These wait for a new version, so each start retries them. A retry by hand changes their reason to `routes-old`.
         const reasons: readonly UnroutedReason[] = isFirst ? [...RETRIED_ALWAYS, ...ROUTING_FAULTS] : RETRIED_ALWAYS
         const who = { flows: flows(), elsewhere: elsewhere() }
-        const { unrouted, takenFromOutbox: taken } = await store.claimUnrouted({
+        const { unrouted, takenFromOutbox } = await store.claimUnrouted({
           n: PLACE_BATCH,
           lease: 30 * SECOND,
           reasons,
           ...who,
         })
-        for (const event of taken) onTaken(event)
+        for (const event of takenFromOutbox) onTaken(event)
         const place = (): Promise<PlaceReply> => store.place({ routes: epoch(), items: unrouted.map(toPlaceItem) })
         if (unrouted.length > 0 && (await place()).results.includes('routes-old')) {
           await refresh()
           await place()
         }
-        found = unrouted.length + taken.length
-        isMore = Math.max(unrouted.length, taken.length) === PLACE_BATCH
+        found = unrouted.length + takenFromOutbox.length
+        isMore = Math.max(unrouted.length, takenFromOutbox.length) === PLACE_BATCH
       } finally {
         first ||= isFirst && isMore
       }
@@ -165,9 +165,9 @@ export function createPressureTask({ store, flows, onPressure }: PressureDepende
         const of = stats.flows.find((one) => one.flow === name)
         return of?.due === undefined || of.paused !== undefined ? 0 : stats.now - of.due
       }
-      const reports = adaptive.map(({ name, adaptiveBaseQuiet: adaptiveFrom = Infinity }) => ({
+      const reports = adaptive.map(({ name, adaptiveBaseQuiet = Infinity }) => ({
         flow: name,
-        raise: late(name) > adaptiveFrom,
+        raise: late(name) > adaptiveBaseQuiet,
       }))
       const { levels } = await store.updatePressure({ flows: reports })
       for (const [at, flow] of adaptive.entries()) onPressure(flow.name, levels[at] ?? 0)

@@ -25,8 +25,8 @@ export interface SnapshotHolder {
 
 /** `describeSnapshotHolder` returns who holds the snapshot, for how long, and what ends it. */
 export function describeSnapshotHolder(holder: SnapshotHolder): string {
-  const { name, age, isMinimumAge: isAtLeast } = holder
-  const long = `${isAtLeast ? 'at least ' : ''}${Math.round(age / 1_000)} s`
+  const { name, age, isMinimumAge } = holder
+  const long = `${isMinimumAge ? 'at least ' : ''}${Math.round(age / 1_000)} s`
   const harm = 'no row that it might see is cleared away, and claims get slower'
   if (holder.kind === 'session') {
     return `${describeSession(holder)} has had a transaction open for ${long}: ${harm}. Commit it, or end it by: select pg_terminate_backend(${name}).`

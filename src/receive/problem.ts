@@ -55,9 +55,9 @@ export interface Problem {
 
 /** `toProblemResponse` leaves out the fix, which is for the owner of the source and is kept with the refused
     request. The sender, a stranger, gets the code and the reason. */
-export function toProblemResponse({ code, what, retryAfter: after, headers }: Problem): SourceResponse {
+export function toProblemResponse({ code, what, retryAfter, headers }: Problem): SourceResponse {
   const status = STATUS[code]
-  const later = after === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(after / 1_000))) }
+  const later = retryAfter === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(retryAfter / 1_000))) }
   return {
     status,
     headers: { 'content-type': 'application/problem+json', ...headers, ...later },

@@ -19,11 +19,11 @@ export async function createOutgoing(respond: TestFetch): Promise<NonNullable<Te
 async function exchange(respond: TestFetch, request: Request): Promise<Response> {
   const { signal } = request
   signal.throwIfAborted()
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const { promise, reject } = Promise.withResolvers<never>()
   const abort = (): void => reject(signal.reason as Error)
   signal.addEventListener('abort', abort, { once: true })
   try {
-    return await Promise.race([(async () => respond(request))(), aborted])
+    return await Promise.race([(async () => respond(request))(), promise])
   } finally {
     signal.removeEventListener('abort', abort)
   }

@@ -81,7 +81,7 @@ const BOTH_TIMES =
 
 export async function testApp(app: Sluice, options: TestOptions = {}): Promise<TestApp> {
   assertKnownOptions(options, ['store', 'now', 'clock', 'fetch', 'outbox'], 'testApp: ')
-  const { now, fetch, outbox: watchesOutbox = false } = options
+  const { now, fetch, outbox = false } = options
   if (now !== undefined && options.clock !== undefined) throw new TypeError(BOTH_TIMES)
   const clock = options.clock ?? new VirtualClock(now instanceof Date ? now.getTime() : now)
   const began = clock.monotonic()
@@ -107,7 +107,7 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
     return handler(run as never)
   }
   const outgoing = fetch === undefined ? {} : { outgoing: await createOutgoing(fetch) }
-  const hooks = { clock, store, minPollInterval: MIN_POLL_INTERVAL, watchesOutbox, watch, ...outgoing }
+  const hooks = { clock, store, minPollInterval: MIN_POLL_INTERVAL, watchesOutbox: outbox, watch, ...outgoing }
   const { crash, hasFlow } = attachTest(app, hooks)
   const emitted = recordRuns(app, runs)
   await app.start()

@@ -39,7 +39,7 @@ export const keys: readonly ApiRoute[] = withTag('keys', [
     }),
     response: KEY.extend({ secret: z.string() }),
     auditText: 'in its commit',
-    handle: (app, { body, actor: who }) => app.admin.keys.create({ ...body, by: who }),
+    handle: (app, { body, actor }) => app.admin.keys.create({ ...body, by: actor }),
   }),
   route({
     method: 'DELETE',
@@ -49,8 +49,8 @@ export const keys: readonly ApiRoute[] = withTag('keys', [
     params: z.strictObject({ id }),
     response: z.strictObject({ result: z.literal('ok') }),
     auditText: 'in its commit',
-    handle: async (app, { params, actor: who }) => ({
-      result: await orSuggest(await app.admin.keys.revoke(params.id, who), 'key', params.id, async () =>
+    handle: async (app, { params, actor }) => ({
+      result: await orSuggest(await app.admin.keys.revoke(params.id, actor), 'key', params.id, async () =>
         (await app.admin.keys.list()).map(({ name }) => name),
       ),
     }),
@@ -85,7 +85,7 @@ export const encryption: readonly ApiRoute[] = withTag('encryption', [
       next: z.string().optional(),
     }),
     auditText: 'in its commit',
-    handle: (app, { body, actor: who }) => app.admin.encryption.rotate({ ...body, by: who }),
+    handle: (app, { body, actor }) => app.admin.encryption.rotate({ ...body, by: actor }),
   }),
 ])
 

@@ -205,8 +205,8 @@ export const lanes: readonly ApiRoute[] = withTag('lanes', [
     }),
     response: steerResult,
     auditText: ({ params, body }) => `hold the lane ${params.id}: ${body.reason}`,
-    handle: async (app, { params, body, actor: who }) => ({
-      result: await steerLane(app, params.id, { kind: 'hold', by: who, ...body }),
+    handle: async (app, { params, body, actor }) => ({
+      result: await steerLane(app, params.id, { kind: 'hold', by: actor, ...body }),
     }),
   }),
 ])
@@ -251,10 +251,10 @@ export const flows: readonly ApiRoute[] = withTag('flows', [
     body: z.strictObject({ reason }),
     response: steerResult,
     auditText: ({ params, body }) => `pause the flow ${params.flow}: ${body.reason}`,
-    handle: async (app, { params, body, actor: who }) => ({
+    handle: async (app, { params, body, actor }) => ({
       result: await orSuggestFlow(
         app,
-        await app.admin.flows.pause(params.flow, { reason: body.reason, by: who }),
+        await app.admin.flows.pause(params.flow, { reason: body.reason, by: actor }),
         params.flow,
       ),
     }),
@@ -267,8 +267,8 @@ export const flows: readonly ApiRoute[] = withTag('flows', [
     params: FLOW_PARAMS,
     response: steerResult,
     auditText: ({ params }) => `resume the flow ${params.flow}`,
-    handle: async (app, { params, actor: who }) => ({
-      result: await orSuggestFlow(app, await app.admin.flows.resume(params.flow, who), params.flow),
+    handle: async (app, { params, actor }) => ({
+      result: await orSuggestFlow(app, await app.admin.flows.resume(params.flow, actor), params.flow),
     }),
   }),
   route({
@@ -281,8 +281,8 @@ export const flows: readonly ApiRoute[] = withTag('flows', [
     params: FLOW_PARAMS,
     response: steerResult,
     auditText: ({ params }) => `retire the flow ${params.flow}`,
-    handle: async (app, { params, actor: who }) => ({
-      result: await orSuggestFlow(app, await app.admin.flows.retire(params.flow, who), params.flow),
+    handle: async (app, { params, actor }) => ({
+      result: await orSuggestFlow(app, await app.admin.flows.retire(params.flow, actor), params.flow),
     }),
   }),
 ])

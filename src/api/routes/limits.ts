@@ -106,8 +106,8 @@ export const limits: readonly ApiRoute[] = withTag('limits', [
     body: z.strictObject({ for: duration, reason }),
     response: LIMIT,
     auditText: ({ params, body }) => `pause the limit ${params.name} for ${body.for}: ${body.reason}`,
-    handle: async (app, { params, body, actor: by }) =>
-      readLimitAfter(app, params.name, await app.admin.limits.pause(params.name, { for: body.for, by })),
+    handle: async (app, { params, body, actor }) =>
+      readLimitAfter(app, params.name, await app.admin.limits.pause(params.name, { for: body.for, by: actor })),
   }),
   route({
     method: 'POST',

@@ -116,9 +116,9 @@ export const sources: readonly ApiRoute[] = withTag('sources', [
         .meta({ description: 'Missing if no handshake brought one, or if the app sets it in code.' }),
     }),
     auditText: 'in its commit',
-    handle: async (app, { params, actor: who }) => {
+    handle: async (app, { params, actor }) => {
       await assertSourceDeclared(app, params.name)
-      return { secret: await app.admin.sources.secret(params.name, who) }
+      return { secret: await app.admin.sources.secret(params.name, actor) }
     },
   }),
   route({
@@ -129,9 +129,9 @@ export const sources: readonly ApiRoute[] = withTag('sources', [
     params: z.strictObject({ name }),
     response: z.strictObject({ result: z.enum(['forgotten', 'none']) }),
     auditText: 'in its commit',
-    handle: async (app, { params, actor: who }) => {
+    handle: async (app, { params, actor }) => {
       await assertSourceDeclared(app, params.name)
-      return { result: await app.admin.sources.forgetSecret(params.name, who) }
+      return { result: await app.admin.sources.forgetSecret(params.name, actor) }
     },
   }),
 ])

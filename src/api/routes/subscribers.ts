@@ -56,10 +56,10 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     response: SUBSCRIBER_WITH_SECRET,
     auditText: 'in its commit',
     role: 'register',
-    handle: (app, { body, actor: who, keyTenant }) =>
+    handle: (app, { body, actor, keyTenant }) =>
       keyTenant === undefined
-        ? app.endpoints.create(body, who)
-        : app.endpoints.create(forTenant(body, keyTenant), who, { mostOfTenant: MOST_OF_KEY_TENANT }),
+        ? app.endpoints.create(body, actor)
+        : app.endpoints.create(forTenant(body, keyTenant), actor, { mostOfTenant: MOST_OF_KEY_TENANT }),
   }),
   route({
     method: 'GET',
@@ -102,7 +102,7 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     body: SUBSCRIBER_UPDATE,
     response: SUBSCRIBER,
     auditText: 'in its commit',
-    handle: (app, { params, body, actor: who }) => app.endpoints.update(params.id, body, who),
+    handle: (app, { params, body, actor }) => app.endpoints.update(params.id, body, actor),
   }),
   route({
     method: 'DELETE',
@@ -112,7 +112,7 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     params: ID_PARAMS,
     response: z.strictObject({ dropped: z.int() }),
     auditText: 'in its commit',
-    handle: (app, { params, actor: who }) => app.endpoints.delete(params.id, who),
+    handle: (app, { params, actor }) => app.endpoints.delete(params.id, actor),
   }),
   route({
     method: 'POST',
@@ -124,7 +124,7 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     body: ROTATION,
     response: SUBSCRIBER_WITH_SECRET,
     auditText: 'in its commit',
-    handle: (app, { params, body, actor: who }) => app.endpoints.rotateSecret(params.id, { ...body, by: who }),
+    handle: (app, { params, body, actor }) => app.endpoints.rotateSecret(params.id, { ...body, by: actor }),
   }),
   route({
     method: 'POST',
@@ -147,7 +147,7 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     params: ID_PARAMS,
     response: PROOF_RESULT,
     auditText: ({ params }) => `prove the subscriber ${params.id}`,
-    handle: (app, { params, actor: who }) => app.endpoints.prove(params.id, who),
+    handle: (app, { params, actor }) => app.endpoints.prove(params.id, actor),
   }),
   route({
     method: 'POST',
@@ -170,7 +170,7 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     params: ID_PARAMS,
     response: z.strictObject({ token: z.string() }),
     auditText: 'in its commit',
-    handle: (app, { params, actor: who }) => app.endpoints.createToken(params.id, who),
+    handle: (app, { params, actor }) => app.endpoints.createToken(params.id, actor),
   }),
   route({
     method: 'DELETE',
@@ -180,8 +180,8 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     params: ID_PARAMS,
     response: z.strictObject({ result: z.literal('ok') }),
     auditText: 'in its commit',
-    handle: async (app, { params, actor: who }) => ({
-      result: orNotFound(await app.endpoints.revokeToken(params.id, who), 'token of endpoint', params.id),
+    handle: async (app, { params, actor }) => ({
+      result: orNotFound(await app.endpoints.revokeToken(params.id, actor), 'token of endpoint', params.id),
     }),
   }),
   route({
@@ -207,7 +207,7 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
     }),
     response: ENABLE_RESULT,
     auditText: 'in its commit',
-    handle: (app, { params, body, actor: who }) => app.endpoints.enable(params.id, { ...body, by: who }),
+    handle: (app, { params, body, actor }) => app.endpoints.enable(params.id, { ...body, by: actor }),
   }),
   ...(['pause', 'resume'] as const).map((act) =>
     route({
@@ -221,7 +221,7 @@ export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
       params: ID_PARAMS,
       response: SUBSCRIBER,
       auditText: 'in its commit',
-      handle: (app, { params, actor: who }) => app.endpoints[act](params.id, who),
+      handle: (app, { params, actor }) => app.endpoints[act](params.id, actor),
     }),
   ),
 ])

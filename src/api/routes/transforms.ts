@@ -62,7 +62,7 @@ export const transforms: readonly ApiRoute[] = withTag('subscribers', [
     body: z.strictObject({ code: code.exactOptional(), version: version.exactOptional() }),
     response: VERSION,
     auditText: 'in its commit',
-    handle: (app, { params, body, actor: who }) => app.endpoints.transforms.set(params.id, body, who),
+    handle: (app, { params, body, actor }) => app.endpoints.transforms.set(params.id, body, actor),
   }),
   route({
     method: 'DELETE',
@@ -72,9 +72,9 @@ export const transforms: readonly ApiRoute[] = withTag('subscribers', [
     params: ID_PARAMS,
     response: z.strictObject({ result: z.literal('ok') }),
     auditText: 'in its commit',
-    handle: async (app, { params, actor: who }) => ({
+    handle: async (app, { params, actor }) => ({
       result: orNotFound(
-        await app.endpoints.transforms.remove(params.id, who),
+        await app.endpoints.transforms.remove(params.id, actor),
         'transformation of endpoint',
         params.id,
       ),

@@ -102,17 +102,17 @@ export const audit: readonly Command[] = [
       head: 'the hash that an earlier audit verify --verbose printed; the log must still contain it',
     }),
     run: (context) => {
-      const { output: out, args } = context
+      const { output, args } = context
       const call = { method: 'GET', path: '/v1/audit/verify', query: args.texts(['head']) } as const
       const print = (verified: AuditVerification): void => {
-        if (verified.kind !== 'whole') return out.print(out.paint('red', BREAK_TEXTS[verified.why](verified.at)))
-        out.print(`The chain is whole: ${formatCount(verified.entries, 'entry', 'entries')}.`)
+        if (verified.kind !== 'whole') return output.print(output.paint('red', BREAK_TEXTS[verified.why](verified.at)))
+        output.print(`The chain is whole: ${formatCount(verified.entries, 'entry', 'entries')}.`)
       }
       return callAndPrint(context, call, print, (verified: AuditVerification) => {
         if (verified.kind !== 'whole') return EXIT.failed
         if (verified.head !== undefined) {
           const hint = 'Keep the hash of the newest entry elsewhere, and pass it later'
-          out.printVerbose(`${hint}: --head=${verified.head.chain}`)
+          output.printVerbose(`${hint}: --head=${verified.head.chain}`)
         }
         return EXIT.done
       })
@@ -156,10 +156,10 @@ export const purge: Command = {
       return reportMisuse(context, 'Pass --flow and --key, or --tenant, or --subject, or --event.')
     }
     const what = Object.entries(body).map(([name, value]) => `${name} ${JSON.stringify(value)}`)
-    const { location: where } = await context.connect()
+    const { location } = await context.connect()
     const no = await confirmOrExit(
       context,
-      `This permanently removes everything of ${what.join(' and ')} from ${where}. Continue?`,
+      `This permanently removes everything of ${what.join(' and ')} from ${location}. Continue?`,
     )
     if (no !== undefined) return no
     return callAndPrint(

@@ -51,9 +51,9 @@ const FILTER = {
 
 const COUNT = '/v1/dead-letters/count'
 
-function toFilter({ args: given }: CommandContext): Readonly<Record<string, string>> {
-  const kind = given.has('unrouted') ? { kind: 'unrouted' } : {}
-  return { ...given.texts(['flow', 'key', 'tenant', 'subject', 'from', 'to']), ...kind }
+function toFilter({ args }: CommandContext): Readonly<Record<string, string>> {
+  const kind = args.has('unrouted') ? { kind: 'unrouted' } : {}
+  return { ...args.texts(['flow', 'key', 'tenant', 'subject', 'from', 'to']), ...kind }
 }
 
 const list = listCommand<DeadLetter>({
@@ -80,11 +80,11 @@ const countCommand: Command = {
   description: 'count the dead letters of a filter, including retried ones that have not ended',
   options: FILTER,
   run: async (context) => {
-    const { output: out } = context
+    const { output } = context
     const counted = await countDeadLetters(context, toFilter(context))
     if (counted.kind === 'exit') return counted.exit
-    if (out.asJson) out.printJson(counted.value)
-    else out.print(`${formatCount(counted.count, 'dead letter')}.`)
+    if (output.asJson) output.printJson(counted.value)
+    else output.print(`${formatCount(counted.count, 'dead letter')}.`)
     return EXIT.done
   },
 }
@@ -96,8 +96,8 @@ const showCommand: Command = {
   run: (context) => {
     const path = toPath('v1/dead-letters', context.args.words[0] ?? '')
     return callAndPrint(context, { method: 'GET', path }, (deadLetter: DeadLetter) => {
-      const { output: out } = context
-      out.fields([
+      const { output } = context
+      output.fields([
         ['id', deadLetter.id],
         ['flow', deadLetter.flow],
         ['key', deadLetter.key],
@@ -107,9 +107,10 @@ const showCommand: Command = {
         ['error', deadLetter.error],
       ])
       for (const { at, ms, error } of deadLetter.attempts ?? []) {
-        out.fields([['attempt', `${formatTime(at)}, after ${formatDuration(ms)}: ${error}`]])
+        output.fields([['attempt', `${formatTime(at)}, after ${formatDuration(ms)}: ${error}`]])
       }
-      for (const { id, source, type } of deadLetter.contents ?? []) out.fields([['event', `${id}  ${source}/${type}`]])
+      for (const { id, source, type } of deadLetter.contents ?? [])
+        output.fields([['event', `${id}  ${source}/${type}`]])
     })
   },
 }
@@ -131,8 +132,8 @@ const actionCommands: readonly Command[] = (['retry', 'drop'] as const).map((act
       return reportMisuse(context, 'Pass either an id, or a filter such as --flow, or --all.')
     }
     if (id === undefined) return actOnAll(context, act, filter)
-    const { location: where } = await context.connect()
-    const question = `This permanently drops the dead letter ${id} of ${where}. Continue?`
+    const { location } = await context.connect()
+    const question = `This permanently drops the dead letter ${id} of ${location}. Continue?`
     const no = act === 'drop' ? await confirmOrExit(context, question) : undefined
     return no ?? callAction(context, toPath('v1/dead-letters', id, act), {})
   },
@@ -143,20 +144,23 @@ async function actOnAll(
   act: 'retry' | 'drop',
   filter: Readonly<Record<string, string>>,
 ): Promise<ExitCode> {
-  const { output: out } = context
+  const { output } = context
   const counted = await countDeadLetters(context, filter)
   if (counted.kind === 'exit') return counted.exit
-  if (counted.count === 0 && !out.asJson) {
-    out.print('There are no such dead letters.')
+  if (counted.count === 0 && !output.asJson) {
+    output.print('There are no such dead letters.')
     return EXIT.done
   }
-  const { location: where } = await context.connect()
-  const no = await confirmOrExit(context, `${QUESTIONS[act]} ${formatCount(counted.count, 'dead letter')} of ${where}?`)
+  const { location } = await context.connect()
+  const no = await confirmOrExit(
+    context,
+    `${QUESTIONS[act]} ${formatCount(counted.count, 'dead letter')} of ${location}?`,
+  )
   if (no !== undefined) return no
   const body = Object.keys(filter).length === 0 ? { all: true } : filter
   const call = { method: 'POST', path: `/v1/dead-letters/${act}`, body } as const
-  return callAndPrint(context, call, ({ count: n }: { readonly count: number }) => {
-    out.print(`${PAST_TENSE[act]} ${formatCount(n, 'dead letter')}.`)
+  return callAndPrint(context, call, ({ count }: { readonly count: number }) => {
+    output.print(`${PAST_TENSE[act]} ${formatCount(count, 'dead letter')}.`)
   })
 }
 

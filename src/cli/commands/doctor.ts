@@ -17,11 +17,11 @@ export const doctor: Command = {
   name: 'doctor',
   description: 'check the set-up and print fixes; exit code 1 if anything is wrong',
   run: async (context) => {
-    const { output: out } = context
+    const { output } = context
     redirectStdout()
     const checks = await runChecks(context)
     const isWrong = checks.some(({ state }) => state === 'wrong')
-    if (out.asJson) out.printJson({ checks, defaults: DEFAULTS })
+    if (output.asJson) output.printJson({ checks, defaults: DEFAULTS })
     else printChecks(context, checks)
     return isWrong ? EXIT.failed : EXIT.done
   },
@@ -31,16 +31,16 @@ export const migrate: Command = {
   name: 'migrate',
   description: 'update the schema of the store; the server also does this when it starts',
   run: async (context) => {
-    const { args: given, output: out, target: where } = context
-    if (given.text('url') !== undefined)
+    const { args, output, target } = context
+    if (args.text('url') !== undefined)
       return reportMisuse(context, 'migrate opens the store directly, so it accepts no --url.')
-    const own = await openLocalClient(where)
+    const own = await openLocalClient(target)
     try {
       const answer = await own.call({ method: 'GET', path: '/v1/store' })
-      if (answer.kind !== 'done') return reportFailure(out, answer)
+      if (answer.kind !== 'done') return reportFailure(output, answer)
       const { bytes, because } = answer.value as StoreDurability
-      if (out.asJson) out.printJson(answer.value)
-      else out.print(`The store is open and has the schema of this release: ${bytes} bytes, ${because}.`)
+      if (output.asJson) output.printJson(answer.value)
+      else output.print(`The store is open and has the schema of this release: ${bytes} bytes, ${because}.`)
       return EXIT.done
     } finally {
       await own.close()
@@ -54,28 +54,28 @@ export const backup: Command = {
   positionals: ['<file>', '<copy>'],
   description: 'copy a SQLite store while it is in use, with every event acknowledged before',
   run: async (context) => {
-    const { args: given, output: out } = context
-    const [file = '', copy = ''] = given.words
+    const { args, output } = context
+    const [file = '', copy = ''] = args.words
     if (isServerAddress(file))
       return reportMisuse(
         context,
         'backup copies the file of a SQLite store; got a server address. Pass the path of the file.',
       )
     const made = backupSqlite(file, copy)
-    if (out.asJson) out.printJson(made)
-    else out.print(`${made.file} has ${made.events} events in ${made.bytes} bytes, and is intact.`)
+    if (output.asJson) output.printJson(made)
+    else output.print(`${made.file} has ${made.events} events in ${made.bytes} bytes, and is intact.`)
     return EXIT.done
   },
 }
 
-function printChecks({ output: out }: CommandContext, checks: readonly Check[]): void {
+function printChecks({ output }: CommandContext, checks: readonly Check[]): void {
   // What is wrong comes last, because the defaults would scroll it away.
-  out.print(out.paint('bold', 'defaults'))
-  out.fields(Object.entries(DEFAULTS).map(([name, value]): Field => [`  ${name}`, formatValue(value)]))
-  out.print(`\n${out.paint('bold', 'checks')}`)
+  output.print(output.paint('bold', 'defaults'))
+  output.fields(Object.entries(DEFAULTS).map(([name, value]): Field => [`  ${name}`, formatValue(value)]))
+  output.print(`\n${output.paint('bold', 'checks')}`)
   for (const { name, state, what, fix } of checks) {
-    out.print(`${out.paint(STYLES[state], state.padEnd(5))}  ${name.padEnd(13)}  ${indentLines(what)}`)
-    if (fix !== undefined && state !== 'ok') out.print(`${INDENT}${indentLines(fix)}`)
+    output.print(`${output.paint(STYLES[state], state.padEnd(5))}  ${name.padEnd(13)}  ${indentLines(what)}`)
+    if (fix !== undefined && state !== 'ok') output.print(`${INDENT}${indentLines(fix)}`)
   }
 }
 

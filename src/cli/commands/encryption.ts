@@ -37,13 +37,13 @@ export const encryptionCommands: readonly Command[] = [
 ]
 
 async function rotateAll(context: CommandContext, total: number): Promise<ExitCode> {
-  const { output: out, clock, signal } = context
-  const progress = new Progress({ stream: out.stderr, clock, what: 'encryption rotate', total })
+  const { output, clock, signal } = context
+  const progress = new Progress({ stream: output.stderr, clock, what: 'encryption rotate', total })
   const sum = { scanned: 0, reencrypted: 0, unreadable: [] as string[] }
   for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
     const body = after === undefined ? {} : { after }
     const result = await callApi(context, { method: 'POST', path: '/v1/encryption/rotate', body })
-    if (result.kind !== 'done') return reportFailure(out, result)
+    if (result.kind !== 'done') return reportFailure(output, result)
     const page = result.value as RotationPage
     sum.scanned += page.scanned
     sum.reencrypted += page.reencrypted
@@ -51,20 +51,20 @@ async function rotateAll(context: CommandContext, total: number): Promise<ExitCo
     after = page.next
     progress.update(sum.scanned)
     if (signal.aborted && after !== undefined) {
-      out.note('The rotation was interrupted. Run the command again to continue.')
+      output.note('The rotation was interrupted. Run the command again to continue.')
       return EXIT.failed
     }
   }
   progress.end()
-  if (out.asJson) out.printJson(sum)
-  else out.print(`${formatCount(sum.reencrypted, 'document')} of ${sum.scanned} encrypted again with the first key.`)
+  if (output.asJson) output.printJson(sum)
+  else output.print(`${formatCount(sum.reencrypted, 'document')} of ${sum.scanned} encrypted again with the first key.`)
   printUnreadable(context, sum.unreadable)
   if (sum.unreadable.length > 0) return EXIT.failed
-  if (!out.asJson) out.note('Remove the older keys once this key is the first one in every process.')
+  if (!output.asJson) output.note('Remove the older keys once this key is the first one in every process.')
   return EXIT.done
 }
 
-function printUnreadable({ output: out }: CommandContext, unreadable: readonly string[]): void {
-  if (unreadable.length === 0 || out.asJson) return
-  out.note(`No available key decrypts ${unreadable.slice(0, 10).join(', ')}. ${ADD_KEY_FIX}`)
+function printUnreadable({ output }: CommandContext, unreadable: readonly string[]): void {
+  if (unreadable.length === 0 || output.asJson) return
+  output.note(`No available key decrypts ${unreadable.slice(0, 10).join(', ')}. ${ADD_KEY_FIX}`)
 }

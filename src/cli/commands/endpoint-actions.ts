@@ -23,8 +23,8 @@ interface ProofResult {
 export const ENDPOINTS_PATH = '/v1/webhooks/subscribers'
 
 /** `endpointPath` returns the path of the endpoint that the first argument names. */
-export function endpointPath({ args: given }: CommandContext, act?: string): string {
-  const [id = ''] = given.words
+export function endpointPath({ args }: CommandContext, act?: string): string {
+  const [id = ''] = args.words
   const path = toPath(ENDPOINTS_PATH.slice(1), id)
   return act === undefined ? path : `${path}/${act}`
 }
@@ -102,13 +102,13 @@ export const endpointActionCommands: readonly Command[] = [
       dead: { type: 'boolean', description: 'with --from, --to or --type: dead letters, not stored events' },
     },
     run: (context) => {
-      const { args: given } = context
-      const [rate, deadLetter] = [given.text('rate'), given.text('dead-letter')]
+      const { args } = context
+      const [rate, deadLetter] = [args.text('rate'), args.text('dead-letter')]
       const body = {
-        ...given.texts(['from', 'to', 'type', 'per']),
+        ...args.texts(['from', 'to', 'type', 'per']),
         ...(rate !== undefined && { rate: Number(rate) }),
         ...(deadLetter !== undefined && { deadLetter }),
-        ...(given.has('dead') && { dead: true }),
+        ...(args.has('dead') && { dead: true }),
       }
       const call = { method: 'POST', path: endpointPath(context, 'replay'), body } as const
       return callAndPrint(context, call, ({ count, replay }: EndpointReplayResult) => {
@@ -125,8 +125,8 @@ export const endpointActionCommands: readonly Command[] = [
     description: 'show how the POSTs to an endpoint went, and what waits for it',
     options: textOptions({ hours: 'the last hours, 1 to 24; default 24' }),
     run: (context) => {
-      const { output, args: given } = context
-      const call = { method: 'GET', path: endpointPath(context, 'stats'), query: given.texts(['hours']) } as const
+      const { output, args } = context
+      const call = { method: 'GET', path: endpointPath(context, 'stats'), query: args.texts(['hours']) } as const
       return callAndPrint(context, call, (stats: EndpointStats) => {
         const { delivered, failed, dead, latencyMs, responseMs, waiting } = stats
         output.fields([

@@ -22,10 +22,10 @@ interface Secret {
 }
 
 /** A secret that the user passed in is not printed again. */
-function printSecret({ args: given, output: out }: CommandContext, { secret }: Secret): void {
-  if (given.text('secret-file') !== undefined) return out.print('Done.')
-  out.print(secret)
-  out.note('The secret is not shown again.')
+function printSecret({ args, output }: CommandContext, { secret }: Secret): void {
+  if (args.text('secret-file') !== undefined) return output.print('Done.')
+  output.print(secret)
+  output.note('The secret is not shown again.')
 }
 
 export const endpoints: readonly Command[] = [
@@ -41,7 +41,11 @@ export const endpoints: readonly Command[] = [
       { title: 'is', cell: describeState },
       { title: 'health', cell: ({ health }) => health.status },
       { title: 'delivered', cell: ({ health }) => formatPercent(health.successRate) },
-      { title: 'last', cell: ({ lastSuccessfulDeliveryAt: at }) => (at === undefined ? '' : formatTime(at)) },
+      {
+        title: 'last',
+        cell: ({ lastSuccessfulDeliveryAt }) =>
+          lastSuccessfulDeliveryAt === undefined ? '' : formatTime(lastSuccessfulDeliveryAt),
+      },
       'name',
     ],
     none: 'There are no endpoints.',

@@ -28,19 +28,19 @@ export const explain: Command = {
   positionals: ['<flow or event>', '[key]'],
   description: 'explain where the events of a key are, or what happened to one event',
   run: async (context) => {
-    const { output: out } = context
+    const { output } = context
     const [flow = '', key] = context.args.words
     if (key === undefined) return explainEvent(context, flow)
     const answer = await callApi(context, { method: 'GET', path: '/v1/explain', query: { flow, key } })
-    if (answer.kind !== 'done') return reportFailure(out, answer)
+    if (answer.kind !== 'done') return reportFailure(output, answer)
     const { text, state, facts } = answer.value as Explained
     // A flow that was removed may have left work and records.
     const isUnknown =
       state === 'unknown-flow' && facts.laneState === 'empty' && !facts.dead && facts.lastRun === undefined
     const problem = isUnknown ? await findUnknownFlow((call) => callApi(context, call), flow) : undefined
-    if (problem !== undefined) return reportFailure(out, { kind: 'problem', problem })
-    if (out.asJson) out.printJson(answer.value)
-    else out.print(escapeLines(text))
+    if (problem !== undefined) return reportFailure(output, { kind: 'problem', problem })
+    if (output.asJson) output.printJson(answer.value)
+    else output.print(escapeLines(text))
     return EXIT.done
   },
 }
@@ -53,12 +53,12 @@ interface Explained {
 
 /** Explains an event by its id: the lanes it entered, and the flows that did not take it. */
 async function explainEvent(context: CommandContext, id: string): Promise<ExitCode> {
-  const { output: out } = context
+  const { output } = context
   const answer = await callApi(context, { method: 'GET', path: toPath('v1/events', id) })
   if (answer.kind === 'problem' && answer.problem.code === 'NOT_FOUND') return reportMissingEvent(context, id, answer)
-  if (answer.kind !== 'done') return reportFailure(out, answer)
-  if (out.asJson) out.printJson(answer.value)
-  else printEvent(out, answer.value as StoredEventDetails)
+  if (answer.kind !== 'done') return reportFailure(output, answer)
+  if (output.asJson) output.printJson(answer.value)
+  else printEvent(output, answer.value as StoredEventDetails)
   return EXIT.done
 }
 

@@ -88,11 +88,11 @@ async function send(context: CommandContext, text: string): Promise<readonly Pub
   return (result.value as { readonly events: readonly Published[] }).events
 }
 
-function print({ output: out }: CommandContext, sent: readonly Published[] | ExitCode): ExitCode {
+function print({ output }: CommandContext, sent: readonly Published[] | ExitCode): ExitCode {
   if (typeof sent === 'number') return sent
   for (const one of sent) {
-    if (out.asJson) out.printJson(one)
-    else out.print(`${escapeText(one.id)} ${one.kind}${one.of === undefined ? '' : ` of ${escapeText(one.of)}`}`)
+    if (output.asJson) output.printJson(one)
+    else output.print(`${escapeText(one.id)} ${one.kind}${one.of === undefined ? '' : ` of ${escapeText(one.of)}`}`)
   }
   return sent.some(({ kind }) => NOT_STORED.has(kind)) ? EXIT.failed : EXIT.done
 }

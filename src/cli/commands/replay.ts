@@ -52,41 +52,41 @@ const startCommand: Command = {
     yes: YES_OPTION,
   },
   run: async (context) => {
-    const { args: given, output: out } = context
-    const filter = given.texts(FILTER)
-    if ((Object.keys(filter).length === 0) !== given.has('all')) {
+    const { args, output } = context
+    const filter = args.texts(FILTER)
+    if ((Object.keys(filter).length === 0) !== args.has('all')) {
       return reportMisuse(context, 'Pass a filter such as --source or --from, or --all for all stored events.')
     }
-    for (const flow of given.all('into')) {
+    for (const flow of args.all('into')) {
       const problem = await findUnknownFlow((call) => callApi(context, call), flow)
-      if (problem !== undefined) return reportFailure(out, { kind: 'problem', problem })
+      if (problem !== undefined) return reportFailure(output, { kind: 'problem', problem })
     }
     const counted = await callApi(context, { method: 'GET', path: '/v1/replays/count', query: filter })
-    if (counted.kind !== 'done') return reportFailure(out, counted)
+    if (counted.kind !== 'done') return reportFailure(output, counted)
     const { count } = counted.value as { readonly count: number }
     const misspelled = count === 0 ? await reportMisspelledFilter(context) : undefined
     if (misspelled !== undefined) return misspelled
-    const { kind, location: where } = await context.connect()
-    const no = await confirmOrExit(context, `Replay ${formatCount(count, 'event')} of ${where}?`)
+    const { kind, location } = await context.connect()
+    const no = await confirmOrExit(context, `Replay ${formatCount(count, 'event')} of ${location}?`)
     if (no !== undefined) return no
     const begun = await callApi(context, {
       method: 'POST',
       path: '/v1/replays',
       body: { filter, ...toReplayOptions(context) },
     })
-    if (begun.kind !== 'done') return reportFailure(out, begun)
+    if (begun.kind !== 'done') return reportFailure(output, begun)
     const replay = begun.value as Replay
-    if (kind === 'server' && !given.has('detach')) return watchReplay(context, replay)
+    if (kind === 'server' && !args.has('detach')) return watchReplay(context, replay)
     printReplay(context, replay)
-    if (kind === 'own') out.note('The replay continues when the app runs.')
+    if (kind === 'own') output.note('The replay continues when the app runs.')
     return EXIT.done
   },
 }
 
-function toReplayOptions({ args: given }: CommandContext): object {
-  const [rate, into] = [given.text('rate'), given.all('into')]
+function toReplayOptions({ args }: CommandContext): object {
+  const [rate, into] = [args.text('rate'), args.all('into')]
   return {
-    ...given.texts(['id', 'per']),
+    ...args.texts(['id', 'per']),
     ...(rate !== undefined && { rate: Number(rate) }),
     ...(into.length > 0 && { into }),
   }
@@ -94,27 +94,27 @@ function toReplayOptions({ args: given }: CommandContext): object {
 
 /** Watches until the replay ends. Interrupting the command does not cancel the replay. */
 async function watchReplay(context: CommandContext, begun: Replay): Promise<ExitCode> {
-  const { output: out, clock, signal } = context
-  const progress = new Progress({ stream: out.stderr, clock, what: 'replay', total: begun.found })
+  const { output, clock, signal } = context
+  const progress = new Progress({ stream: output.stderr, clock, what: 'replay', total: begun.found })
   let replay = begun
   while (replay.state === 'running' && !signal.aborted) {
     await new Promise<void>((resolve) => clock.after(POLL_EVERY, resolve))
     const answer = await callApi(context, { method: 'GET', path: toPath('v1/replays', begun.id) })
-    if (answer.kind !== 'done') return reportFailure(out, answer)
+    if (answer.kind !== 'done') return reportFailure(output, answer)
     replay = answer.value as Replay
     progress.update(replay.scanned)
   }
   progress.end()
   printReplay(context, replay)
-  if (replay.state === 'running') out.note(`The replay continues: sluice replay show ${replay.id}`)
+  if (replay.state === 'running') output.note(`The replay continues: sluice replay show ${replay.id}`)
   const isHealthy = replay.state === 'done' || replay.state === 'running'
   return isHealthy && replay.failed === 0 ? EXIT.done : EXIT.failed
 }
 
-function printReplay({ output: out }: CommandContext, replay: Replay): void {
-  if (out.asJson) return out.printJson(replay)
+function printReplay({ output }: CommandContext, replay: Replay): void {
+  if (output.asJson) return output.printJson(replay)
   const failed: Field = ['failed', replay.failed === 0 ? undefined : `${replay.failed}, last error: ${replay.error}`]
-  out.fields([
+  output.fields([
     ['id', replay.id],
     ['state', replay.state],
     ['into', replay.into.join(', ')],

@@ -44,18 +44,18 @@ export const start: Command = {
   options: { ...LISTEN_OPTIONS, ...DELIVERY_OPTIONS },
   isLongRunning: true,
   run: async (context) => {
-    const { args: given, target: where, output: out } = context
+    const { args, target, output } = context
     const wrong = checkPort(context)
     if (wrong !== undefined) return wrong
     // Loaded before the signal handlers are set, so that SIGTERM ends the process at once while the file loads.
-    const app = await loadConfig(findConfigPath(where.folder, where.config))
+    const app = await loadConfig(findConfigPath(target.folder, target.config))
     const how = {
-      listen: parseListenOptions(given),
-      ...parseOverrides(given),
-      isDev: isDev(where.env),
-      devKeyFile: findDevKey(where.folder),
+      listen: parseListenOptions(args),
+      ...parseOverrides(args),
+      isDev: isDev(target.env),
+      devKeyFile: findDevKey(target.folder),
     }
-    await runOnce({ configured: app, ...how, print: (line) => out.print(line), signal: createStopSignal() })
+    await runOnce({ configured: app, ...how, print: (line) => output.print(line), signal: createStopSignal() })
     return EXIT.done
   },
 }
@@ -66,20 +66,20 @@ export const dev: Command = {
   options: LISTEN_OPTIONS,
   isLongRunning: true,
   run: async (context) => {
-    const { args: given, target: where, output: out } = context
+    const { args, target, output } = context
     const wrong = checkPort(context)
     if (wrong !== undefined) return wrong
-    const proxies = given.all('trust-proxy').map((net) => `--trust-proxy=${net}`)
+    const proxies = args.all('trust-proxy').map((net) => `--trust-proxy=${net}`)
     const texts = Object.entries({
-      ...given.texts(['port', 'host']),
-      config: findConfigPath(where.folder, where.config),
+      ...args.texts(['port', 'host']),
+      config: findConfigPath(target.folder, target.config),
     })
     await runAnew({
       args: [...texts.map(([name, value]) => `--${name}=${value}`), ...proxies, `--${ALLOW_LOOPBACK}`],
       main: process.argv[1] ?? '',
-      folder: where.folder,
-      env: where.env,
-      print: (line) => out.print(line),
+      folder: target.folder,
+      env: target.env,
+      print: (line) => output.print(line),
       signal: createStopSignal(),
     })
     return EXIT.done
@@ -89,11 +89,11 @@ export const dev: Command = {
 export const version: Command = {
   name: 'version',
   description: 'print the version',
-  run: ({ output: out }) => {
+  run: ({ output }) => {
     const url = new URL('../../../package.json', import.meta.url)
     const { version: number } = JSON.parse(readFileSync(url, 'utf8')) as { readonly version: string }
-    if (out.asJson) out.printJson({ version: number })
-    else out.print(number)
+    if (output.asJson) output.printJson({ version: number })
+    else output.print(number)
     return Promise.resolve(EXIT.done)
   },
 }

@@ -36,24 +36,24 @@ export const send: Command = {
     secret: 'secret to sign with; default the configured one',
   }),
   run: async (context) => {
-    const { args: given, target: where, output: out } = context
-    const [name = ''] = given.words
-    const count = Number(given.text('count') ?? 1)
+    const { args, target, output } = context
+    const [name = ''] = args.words
+    const count = Number(args.text('count') ?? 1)
     if (!Number.isInteger(count) || count < 1 || count > MAX_COUNT)
-      return reportMisuse(context, `--count must be a whole number from 1 to ${MAX_COUNT}; got ${given.text('count')}.`)
+      return reportMisuse(context, `--count must be a whole number from 1 to ${MAX_COUNT}; got ${args.text('count')}.`)
     redirectStdout()
-    const { app } = await loadConfig(findConfigPath(where.folder, where.config))
+    const { app } = await loadConfig(findConfigPath(target.folder, target.config))
     const declared = findSource(app, name)
-    const data = readData(given.text('data'))
-    const server = await findServer(where)
-    if (!(server instanceof HttpApiClient)) return reportFailure(out, server)
-    const secret = given.text('secret') ?? (await readSecret(declared, name, server))
-    if (typeof secret !== 'string') return reportFailure(out, secret)
+    const data = readData(args.text('data'))
+    const server = await findServer(target)
+    if (!(server instanceof HttpApiClient)) return reportFailure(output, server)
+    const secret = args.text('secret') ?? (await readSecret(declared, name, server))
+    if (typeof secret !== 'string') return reportFailure(output, secret)
     const url = new URL(server.location + exampleRequestPath(declared))
-    out.printVerbose(`Sending to ${url.href}`)
+    output.printVerbose(`Sending to ${url.href}`)
     const signed = (): SignedRequest | string =>
       declared.source.sign?.({
-        type: given.text('type'),
+        type: args.text('type'),
         data,
         id: randomUUID(),
         now: context.clock.now(),
@@ -76,8 +76,8 @@ interface SendOptions {
 }
 
 async function sendAll(context: CommandContext, { count, server, signed }: SendOptions): Promise<ExitCode> {
-  const { output: out, clock } = context
-  const progress = count === 1 ? undefined : new Progress({ stream: out.stderr, clock, what: 'sent', total: count })
+  const { output, clock } = context
+  const progress = count === 1 ? undefined : new Progress({ stream: output.stderr, clock, what: 'sent', total: count })
   const byStatus = new Map<number, number>()
   const byKind = new Map<string, number>()
   let last: SendResponse | undefined
@@ -85,7 +85,7 @@ async function sendAll(context: CommandContext, { count, server, signed }: SendO
     const request = signed()
     if (typeof request === 'string') return reportMisuse(context, request)
     const sent = await post(request)
-    if (typeof sent === 'string') return reportFailure(out, { kind: 'unreached', why: sent })
+    if (typeof sent === 'string') return reportFailure(output, { kind: 'unreached', why: sent })
     byStatus.set(sent.status, (byStatus.get(sent.status) ?? 0) + 1)
     for (const { kind } of sent.events) byKind.set(kind, (byKind.get(kind) ?? 0) + 1)
     progress?.update(done)
@@ -149,13 +149,14 @@ interface Summary {
   readonly notes: readonly string[]
 }
 
-function printSummary({ output: out }: CommandContext, { byStatus, byKind, notes }: Summary): void {
-  if (out.asJson) return out.printJson({ ...Object.fromEntries(byStatus), events: Object.fromEntries(byKind), notes })
-  for (const [status, n] of byStatus) out.print(`${status}: ${formatCount(n, 'request')}`)
-  for (const [kind, n] of byKind) out.print(`${escapeText(kind)}: ${formatCount(n, 'event')}`)
+function printSummary({ output }: CommandContext, { byStatus, byKind, notes }: Summary): void {
+  if (output.asJson)
+    return output.printJson({ ...Object.fromEntries(byStatus), events: Object.fromEntries(byKind), notes })
+  for (const [status, n] of byStatus) output.print(`${status}: ${formatCount(n, 'request')}`)
+  for (const [kind, n] of byKind) output.print(`${escapeText(kind)}: ${formatCount(n, 'event')}`)
   if (byKind.has('duplicate'))
-    out.print('A duplicate has the id of a stored event. Pass other --data to send a new event.')
-  for (const note of notes) out.print(`last request: ${escapeText(note)}`)
+    output.print('A duplicate has the id of a stored event. Pass other --data to send a new event.')
+  for (const note of notes) output.print(`last request: ${escapeText(note)}`)
 }
 
 /** How many events of one request are shown and looked up. */

@@ -41,14 +41,14 @@ export const tail: Command = {
 
 /** Reconnects and resumes after a lost connection. Ends if the first connection fails or the server rejects it. */
 async function follow(context: CommandContext, server: HttpApiClient): Promise<ExitCode> {
-  const { output: out, signal, clock } = context
+  const { output, signal, clock } = context
   let last = ''
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     const opened = await openStream(server, last, signal)
     if (typeof opened !== 'string' && opened.ok) {
-      if (!isFirst) out.note('Reconnected.')
+      if (!isFirst) output.note('Reconnected.')
       last = await printEvents(context, opened, last)
-      if (!signal.aborted) out.note('The connection was lost; reconnecting.')
+      if (!signal.aborted) output.note('The connection was lost; reconnecting.')
     } else if (isFirst || isRefusal(opened)) {
       return signal.aborted ? EXIT.done : reportRefusal(context, server, opened)
     }
@@ -100,21 +100,21 @@ async function printEvents(context: CommandContext, response: Response, before: 
   return last
 }
 
-function printEvent({ output: out, args: given }: CommandContext, { event, data }: ServerEvent): void {
-  if (event === 'begun') return out.printVerbose('Watching.')
-  if (event === 'skipped') return out.note('Some changes were skipped, because too many came at once.')
+function printEvent({ output, args }: CommandContext, { event, data }: ServerEvent): void {
+  if (event === 'begun') return output.printVerbose('Watching.')
+  if (event === 'skipped') return output.note('Some changes were skipped, because too many came at once.')
   const change = JSON.parse(data) as Change
-  const flow = given.text('flow')
+  const flow = args.text('flow')
   if (flow !== undefined && change.flow !== flow) return
-  if (out.asJson) return out.printJson(change)
+  if (output.asJson) return output.printJson(change)
   const { kind, key, source, lanes = [] } = change
   const names = [change.flow || source, key, change.id].filter((name) => name !== undefined && name !== '')
-  const what = `${out.paint('bold', kind.padEnd(8))} ${escapeText(names.join(' '))}`
+  const what = `${output.paint('bold', kind.padEnd(8))} ${escapeText(names.join(' '))}`
   const into = lanes.map((lane) => `${lane.flow} ${lane.key ?? '(a long key)'}`).join(', ')
   const entered = into === '' ? '' : ` → ${escapeText(into)}`
   // People read alerts here, so the note that no flow takes the alert's event is noise.
   const note = change.note === undefined || kind === 'alert' ? '' : `  (${escapeText(change.note)})`
-  out.print(`${formatTime(change.at)}  ${what} ${escapeText(change.detail)}${entered}${note}`.trimEnd())
+  output.print(`${formatTime(change.at)}  ${what} ${escapeText(change.detail)}${entered}${note}`.trimEnd())
 }
 
 function sleep(clock: Clock, ms: Millis, signal: AbortSignal): Promise<void> {

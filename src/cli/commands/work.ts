@@ -22,30 +22,30 @@ export const work: Command = {
     ...DELIVERY_OPTIONS,
   },
   run: async (context) => {
-    const { args: given, target: where, output: out } = context
-    if (!given.has('once'))
+    const { args, target, output } = context
+    if (!args.has('once'))
       return reportMisuse(
         context,
         'work needs --once: it exits when nothing is due. To keep running, use sluice start.',
       )
     // Handlers may print to standard output, unless a program reads the JSON result.
-    if (out.asJson) redirectStdout()
-    const { app } = await loadConfig(findConfigPath(where.folder, where.config))
+    if (output.asJson) redirectStdout()
+    const { app } = await loadConfig(findConfigPath(target.folder, target.config))
     const counter = new RunCounter(app)
     let isCutShort = false
     try {
-      assertProductionReady(app.productionSetup(), parseOverrides(given))
+      assertProductionReady(app.productionSetup(), parseOverrides(args))
       await app.start()
       const left = await waitUntilIdle(app, counter, context)
       isCutShort = context.signal.aborted && left.length > 0
       const why = isCutShort ? 'Stopped while these are due' : 'Due, but no flow here starts it'
-      if (left.length > 0) out.note(`${why}: ${escapeText(left.join(', '))}`)
+      if (left.length > 0) output.note(`${why}: ${escapeText(left.join(', '))}`)
     } finally {
       await app.stop()
     }
-    if (out.asJson) out.printJson(counter.counts)
-    else out.print(`${formatCount(counter.counts.runs, 'run')}, of which ${counter.counts.failed} failed.`)
-    return isCutShort || (given.has('fail') && counter.counts.failed > 0) ? EXIT.failed : EXIT.done
+    if (output.asJson) output.printJson(counter.counts)
+    else output.print(`${formatCount(counter.counts.runs, 'run')}, of which ${counter.counts.failed} failed.`)
+    return isCutShort || (args.has('fail') && counter.counts.failed > 0) ? EXIT.failed : EXIT.done
   },
 }
 

@@ -39,16 +39,16 @@ export async function explain(parts: ExplainDependencies, flow: string, key: str
 
 async function collectFacts(parts: ExplainDependencies, name: string, key: string): Promise<ExplanationFacts> {
   const flow = parts.flows.get(name)
-  const { item: lane, now } = await readLane(parts.store, flow, name, key)
-  const record = toLaneRecordFacts(lane, flow?.maxAttempts, now)
+  const { item, now } = await readLane(parts.store, flow, name, key)
+  const record = toLaneRecordFacts(item, flow?.maxAttempts, now)
   // Of a lane without content, people want to know the past and why nothing arrived.
   const hasContent = record.laneState !== 'empty' && record.laneState !== 'idle'
   const [stats, ofFlow, line, deadLetters, past, skips] = await Promise.all([
     parts.store.stats(),
     collectFlowFacts(parts, name, flow),
-    lane === undefined ? {} : collectQueueFacts(parts.store, lane, flow?.share !== undefined, now),
-    collectDeadLetterFacts(parts.store, lane, record),
-    hasContent ? {} : readPastFacts(parts.store, lane?.id ?? toLaneId(flow, name, key)),
+    item === undefined ? {} : collectQueueFacts(parts.store, item, flow?.share !== undefined, now),
+    collectDeadLetterFacts(parts.store, item, record),
+    hasContent ? {} : readPastFacts(parts.store, item?.id ?? toLaneId(flow, name, key)),
     hasContent ? {} : collectSkipFacts(parts.store, name, key),
   ])
   return {
@@ -66,7 +66,7 @@ async function collectFacts(parts: ExplainDependencies, name: string, key: strin
     full: isAtCapacity(flow, stats, line),
     processFull: parts.isProcessFull(),
     claimError: parts.claimError(name),
-    lingers: lane !== undefined && parts.hasLingeringHandler(lane.id),
+    lingers: item !== undefined && parts.hasLingeringHandler(item.id),
   }
 }
 

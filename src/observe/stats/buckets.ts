@@ -86,8 +86,20 @@ export class Counts {
   }
 
   toStored(): StoredCounts {
-    const { received, done, dropped, dead, failing, recovered: mended, ms, revived, runs, failedRuns, lateMs } = this
-    const counts = [received, done, dropped, dead, failing, mended, Math.round(ms), revived, runs, failedRuns, lateMs]
+    const { received, done, dropped, dead, failing, recovered, ms, revived, runs, failedRuns, lateMs } = this
+    const counts = [
+      received,
+      done,
+      dropped,
+      dead,
+      failing,
+      recovered,
+      Math.round(ms),
+      revived,
+      runs,
+      failedRuns,
+      lateMs,
+    ]
     return [counts, [...this.steps].flat()]
   }
 }

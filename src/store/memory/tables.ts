@@ -50,7 +50,7 @@ export class MemoryLanes implements LaneTable {
       .slice(0, n)
   }
 
-  findGroupHeads({ flow, healths, now, maxPerGroup: perGroup, n }: GroupQuery): readonly Lane[] {
+  findGroupHeads({ flow, healths, now, maxPerGroup, n }: GroupQuery): readonly Lane[] {
     const live = this.#countLive(flow, now)
     const heads = new Map<string, Lane>()
     for (const lane of this.#findPassed(flow, now)) {
@@ -60,7 +60,7 @@ export class MemoryLanes implements LaneTable {
     }
     const served = (lane: Lane): number => this.#served.get(groupKey(lane))?.turn ?? 0
     return [...heads.values()]
-      .filter((lane) => (live.get(lane.group) ?? 0) < perGroup)
+      .filter((lane) => (live.get(lane.group) ?? 0) < maxPerGroup)
       .toSorted((one, other) => served(one) - served(other) || compareByDeadline(one, other))
       .slice(0, n)
   }
