@@ -20,21 +20,21 @@ export class ChurnMap<K extends string | number, V extends object> {
   }
 
   get(key: K): V | undefined {
-    const place = this.#indexes.get(key)
-    return place === undefined ? undefined : this.#values[place]
+    const index = this.#indexes.get(key)
+    return index === undefined ? undefined : this.#values[index]
   }
 
   set(key: K, thing: V): void {
-    let place = this.#indexes.get(key)
-    if (place === undefined) this.#indexes.set(key, (place = this.#freeIndexes.pop() ?? this.#values.length))
-    this.#values[place] = thing
+    let index = this.#indexes.get(key)
+    if (index === undefined) this.#indexes.set(key, (index = this.#freeIndexes.pop() ?? this.#values.length))
+    this.#values[index] = thing
   }
 
   delete(key: K): boolean {
-    const place = this.#indexes.get(key)
-    if (place === undefined) return false
-    this.#values[place] = undefined
-    this.#freeIndexes.push(place)
+    const index = this.#indexes.get(key)
+    if (index === undefined) return false
+    this.#values[index] = undefined
+    this.#freeIndexes.push(index)
     this.#indexes.delete(key)
     if (this.#indexes.size === 0 && this.#values.length > MAX_RETAINED_CAPACITY) this.clear()
     return true
@@ -52,8 +52,8 @@ export class ChurnMap<K extends string | number, V extends object> {
   }
 
   *values(): Generator<V, void> {
-    for (const place of this.#indexes.values()) {
-      const thing = this.#values[place]
+    for (const index of this.#indexes.values()) {
+      const thing = this.#values[index]
       if (thing !== undefined) yield thing
     }
   }

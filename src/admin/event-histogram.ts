@@ -42,8 +42,8 @@ export async function countByTime(
   const from = floorTo(now - DAY, ms)
   const counts = Array.from({ length: Math.floor((now - from) / ms) + 1 }, () => 0)
   const add = (at: Millis, n: number): void => {
-    const place = Math.floor((at - from) / ms)
-    if (place >= 0 && place < counts.length) counts[place] = (counts[place] ?? 0) + n
+    const bucket = Math.floor((at - from) / ms)
+    if (bucket >= 0 && bucket < counts.length) counts[bucket] = (counts[bucket] ?? 0) + n
   }
   const isCounted = Object.entries(filter).every(([name, value]) => value === undefined || COUNTED_FIELDS.has(name))
   const complete = isCounted ? await addStats(deps, filter, from, add) : await addEvents(deps, { filter, from }, add)

@@ -17,7 +17,7 @@ export interface EventLane {
   readonly flow: string | undefined
   readonly key: string | undefined
   readonly due?: Millis | undefined
-  /** How many events wait in the lane, and the place of this one among them; 1 is next. Undefined beyond the first 100. */
+  /** How many events wait in the lane, and the position of this one among them; 1 is next. Undefined beyond the first 100. */
   readonly waiting?: number
   readonly position?: number | undefined
   /** The run of the lane, if it has the event. */
@@ -35,7 +35,7 @@ export interface EventDelivery {
   readonly nextRetryAt: Millis | undefined
 }
 
-/** The position of an event is looked for among this many. */
+/** The search for the position of an event ends after this many events. */
 const MAX_POSITION = 100
 const MAX_ENDPOINTS = 8
 /** How many deliveries of an endpoint are searched for the runs of the event. */

@@ -219,9 +219,9 @@ export class Access {
     return this.#deps.isOpen && !(await this.#deps.keys.hasAny())
   }
 
-  #countCall(rate: RequestRateLimiter, who: string, said: string): void {
-    const after = rate.count(who, this.#deps.monotonic())
-    if (after !== undefined) throw new TooManyRequestsError(`${said} makes too many calls.`, after)
+  #countCall(rate: RequestRateLimiter, caller: string, title: string): void {
+    const after = rate.count(caller, this.#deps.monotonic())
+    if (after !== undefined) throw new TooManyRequestsError(`${title} makes too many calls.`, after)
   }
 }
 
@@ -299,7 +299,7 @@ export class RegistrationLimiter {
     if (who !== LOOPBACK_ACTOR) this.#assertBelowRate(this.#byKey.count(who, now), `The key ${who}`)
   }
 
-  #assertBelowRate(after: Millis | undefined, said: string): void {
-    if (after !== undefined) throw new TooManyRequestsError(`${said} asks for too many ${this.#what}.`, after)
+  #assertBelowRate(after: Millis | undefined, title: string): void {
+    if (after !== undefined) throw new TooManyRequestsError(`${title} asks for too many ${this.#what}.`, after)
   }
 }

@@ -69,17 +69,10 @@ export class Api implements AdminApi {
 
   constructor(
     app: ApiTarget,
-    {
-      keys,
-      isMetricsPublic: metricsAreOpen = false,
-      isOpen = false,
-      emit,
-      storeKind = () => 'custom',
-      ...deps
-    }: ApiDependencies,
+    { keys, isMetricsPublic = false, isOpen = false, emit, storeKind = () => 'custom', ...deps }: ApiDependencies,
   ) {
     this.#app = app
-    this.#isMetricsPublic = metricsAreOpen
+    this.#isMetricsPublic = isMetricsPublic
     this.#emit = emit
     const refused = (address: string): void => emit?.('key.refused', { address })
     const monotonic = (): Millis => deps.clock.monotonic()

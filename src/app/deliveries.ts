@@ -209,9 +209,9 @@ export class Deliveries {
     for (const event of events) {
       const made = new FlowEvent(createEvent(event, { now: this.#deps.now(), dedupeFor: 0 }))
       const { tenant = '', type } = made
-      const [its, theirs] = [found.tenant, tenant].map((name) => JSON.stringify(name))
+      const [ownTenant, eventTenant] = [found.tenant, tenant].map((name) => JSON.stringify(name))
       if (tenant !== found.tenant)
-        throw unreachableEndpoint(id, `which is of the tenant ${its}, and the event is of ${theirs}`)
+        throw unreachableEndpoint(id, `which is of the tenant ${ownTenant}, and the event is of ${eventTenant}`)
       const carrier = this.#findCarrier(made)
       if (carrier === undefined)
         throw unreachableEndpoint(id, `and no delivery of this app takes ${JSON.stringify(type)}`)

@@ -49,7 +49,7 @@ export function createMaintenance(deps: MaintenanceDependencies): readonly Maint
     servedElsewhere: () => registry.servedElsewhere,
     routesEpoch,
     refreshRoutes,
-    place: (entry) => {
+    toPlaceItem: (entry) => {
       const item = placeUnrouted(entry, deps.routes())
       // Events from the outbox and about dead letters first become visible here.
       if (isFirstSight(entry)) emitReceived(entry.event, item, emit)

@@ -35,7 +35,7 @@ export interface ReceivingDependencies {
   readonly api: () => Promise<AdminApi>
   readonly servesDashboard?: boolean
   readonly traces: Traces
-  readonly storeMark?: () => string
+  readonly storeId?: () => string
 }
 
 export interface ListeningApp extends Listening {
@@ -63,7 +63,7 @@ export class Receiving {
       keyring,
       addressRate,
       emit,
-      storeMark,
+      storeId,
       api,
       servesDashboard = false,
       traces,
@@ -93,7 +93,7 @@ export class Receiving {
       api,
       servesDashboard,
       traces,
-      ...(storeMark !== undefined && { storeMark }),
+      ...(storeId !== undefined && { storeId }),
       proveKey: async (challenge, at) => proveApiKey(await store(), challenge, at),
     })
   }

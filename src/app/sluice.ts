@@ -122,7 +122,7 @@ export class Sluice {
       api: () => (this.#api ??= this.#adminApi()),
       servesDashboard,
       traces: this.#traces,
-      storeMark: () => computeStoreId(this.#storeHandle.address),
+      storeId: () => computeStoreId(this.#storeHandle.address),
     })
     const stats = { ...common, recorder: this.#recorder, keepEvents, meter }
     this.#alerting = new Alerting({

@@ -49,8 +49,8 @@ async function findTarget(where: ConnectOptions): Promise<ClientTarget> {
   const url = toServerUrl(listen, usual)
   const server = url === undefined ? undefined : await probeServer(url, clock)
   if (url === undefined || server === undefined) return { kind: 'own', app, file }
-  if (server.mark === (await readStoreMark(app))) {
-    // Any program could send the same mark, so the key is sent only after the server proved that it has it.
+  if (server.storeId === (await readStoreId(app))) {
+    // Any program could send the same id, so the key is sent only after the server proved that it has it.
     return withProvenKey(url, clock, key)
   }
   // `--config` names the app in the file, so a server elsewhere does not matter.
@@ -132,8 +132,8 @@ function toServerUrl({ port, host = '', tls }: ListenOptions, usual: string): st
   return `${tls === undefined ? 'http' : 'https'}://${name}:${port ?? new URL(usual).port}`
 }
 
-/** Returns the mark that the app's server would send. An app knows it without being started. */
-async function readStoreMark(app: Sluice): Promise<string> {
+/** Returns the store id that the app's server would send. An app knows it without being started. */
+async function readStoreId(app: Sluice): Promise<string> {
   const answer = await app.fetch(new Request('http://localhost/healthz'))
   return answer.headers.get(STORE_ID_HEADER) ?? 'none'
 }

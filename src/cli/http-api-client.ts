@@ -111,9 +111,9 @@ export function errorReason(error: unknown): string {
 }
 
 /** `probeServer` returns undefined if nothing, or something other than Sluice, responds. */
-export async function probeServer(url: string, clock: Clock): Promise<{ readonly mark: string | null } | undefined> {
+export async function probeServer(url: string, clock: Clock): Promise<{ readonly storeId: string | null } | undefined> {
   const headers = await fetchHealth(url, clock)
-  return headers && { mark: headers.get(STORE_ID_HEADER) }
+  return headers && { storeId: headers.get(STORE_ID_HEADER) }
 }
 
 /** `serverHasKey` asks the server to prove that its store has the key, without sending the key. */

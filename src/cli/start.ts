@@ -26,26 +26,26 @@ export async function startApp({
   allowLoopback,
   devKeyFile,
   isDev,
-  print: say,
+  print,
   signal,
 }: StartOptions): Promise<void> {
   const { app, listen: ofFile } = configured
   try {
     assertProductionReady(app.productionSetup(), { allowLoopback, devKeyFile })
-    if (isDev) printUntaken(app, say)
+    if (isDev) printUntaken(app, print)
     await app.start()
     const { url, sources, dashboard } = await app.listen({ ...ofFile, ...listen })
-    say(`sluice listens on ${url}`)
+    print(`sluice listens on ${url}`)
     const width = Math.max(0, ...sources.map(({ name }) => name.length))
-    for (const { name, scheme, path } of sources) say(`  ${name.padEnd(width)}  ${url}${path}  (${scheme})`)
-    if (sources.length === 0) say("  no sources yet; add one with app.source('name', …) in the configuration")
-    if (dashboard !== undefined) say(`  dashboard  ${dashboard}`)
-    say(`  health  ${url}/healthz  ready  ${url}/readyz`)
-    if (!isDev && (await app.admin.keys.list()).length === 0) say(NO_KEY)
+    for (const { name, scheme, path } of sources) print(`  ${name.padEnd(width)}  ${url}${path}  (${scheme})`)
+    if (sources.length === 0) print("  no sources yet; add one with app.source('name', …) in the configuration")
+    if (dashboard !== undefined) print(`  dashboard  ${dashboard}`)
+    print(`  health  ${url}/healthz  ready  ${url}/readyz`)
+    if (!isDev && (await app.admin.keys.list()).length === 0) print(NO_KEY)
     const { unreadable } = await app.admin.encryption.state()
-    if (unreadable.length > 0) say(describeUnreadable(unreadable))
+    if (unreadable.length > 0) print(describeUnreadable(unreadable))
     await waitForAbort(signal)
-    say('sluice is stopping and waits for its runs')
+    print('sluice is stopping and waits for its runs')
   } finally {
     await app.stop()
   }

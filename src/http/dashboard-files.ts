@@ -98,10 +98,10 @@ export class DashboardFiles {
 
 /** The files are beside the compiled code, or in dist/ when the source itself runs. */
 function readBuiltFiles(): ReadonlyMap<string, StaticFile> {
-  const places = ['../dashboard/', '../../dist/dashboard/'].map((place) =>
-    fileURLToPath(new URL(place, import.meta.url)),
+  const folders = ['../dashboard/', '../../dist/dashboard/'].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
   )
-  const folder = places.find((place) => existsSync(join(place, INDEX)))
+  const folder = folders.find((path) => existsSync(join(path, INDEX)))
   if (folder === undefined) return new Map()
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   return new Map(

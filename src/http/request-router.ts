@@ -33,7 +33,7 @@ export interface RequestRouterDependencies {
   readonly servesDashboard?: boolean
   readonly traces: Traces
   /** Returns the id of the store, with which a CLI finds the server of a store. */
-  readonly storeMark?: () => string
+  readonly storeId?: () => string
   /** Proves that the server has a key before a client sends that key. Undefined if the server has no key. */
   readonly proveKey?: (challenge: string, at: ServerAddress) => Promise<string | undefined>
 }
@@ -185,13 +185,13 @@ export class RequestRouter {
   }
 
   async #health(challenge: string | undefined, local: ServerAddress | undefined): Promise<SourceResponse> {
-    const { storeMark, proveKey } = this.#deps
+    const { storeId, proveKey } = this.#deps
     const { headers, ...answer } = jsonResponse(200, { ok: true })
-    const mark = storeMark !== undefined && { [STORE_ID_HEADER]: storeMark() }
+    const storeHeader = storeId !== undefined && { [STORE_ID_HEADER]: storeId() }
     // Health does not depend on the store, and a request without a challenge does not wait for a proof.
     const wantsProof = challenge !== undefined && local !== undefined
     const proof = wantsProof ? await proveKey?.(challenge, local).catch(() => undefined) : undefined
-    return { ...answer, headers: { ...headers, ...mark, ...(proof !== undefined && { [PROOF_HEADER]: proof }) } }
+    return { ...answer, headers: { ...headers, ...storeHeader, ...(proof !== undefined && { [PROOF_HEADER]: proof }) } }
   }
 
   async #readiness(): Promise<SourceResponse> {

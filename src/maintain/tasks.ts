@@ -91,7 +91,7 @@ export interface PlacingDependencies {
   readonly routesEpoch: () => number
   /** Reads the routes again. */
   readonly refreshRoutes: () => Promise<void>
-  readonly place: (entry: LeasedUnroutedEvent) => PlaceItem
+  readonly toPlaceItem: (entry: LeasedUnroutedEvent) => PlaceItem
   readonly onTaken: (event: OutboxEvent) => void
 }
 
@@ -103,10 +103,10 @@ export function createPlacingTask({
   store,
   watchesOutbox,
   flows,
-  servedElsewhere: elsewhere,
-  routesEpoch: epoch,
-  refreshRoutes: refresh,
-  place: toPlaceItem,
+  servedElsewhere,
+  routesEpoch,
+  refreshRoutes,
+  toPlaceItem,
   onTaken,
 }: PlacingDependencies): MaintenanceTask {
   let first = true
@@ -121,7 +121,7 @@ export function createPlacingTask({
       try {
         // These wait for a new version, so each start retries them. A retry by hand changes their reason to `routes-old`.
         const reasons: readonly UnroutedReason[] = isFirst ? [...RETRIED_ALWAYS, ...ROUTING_FAULTS] : RETRIED_ALWAYS
-        const who = { flows: flows(), elsewhere: elsewhere() }
+        const who = { flows: flows(), elsewhere: servedElsewhere() }
         const { unrouted, takenFromOutbox } = await store.claimUnrouted({
           n: PLACE_BATCH,
           lease: 30 * SECOND,
@@ -129,9 +129,10 @@ export function createPlacingTask({
           ...who,
         })
         for (const event of takenFromOutbox) onTaken(event)
-        const place = (): Promise<PlaceReply> => store.place({ routes: epoch(), items: unrouted.map(toPlaceItem) })
+        const place = (): Promise<PlaceReply> =>
+          store.place({ routes: routesEpoch(), items: unrouted.map(toPlaceItem) })
         if (unrouted.length > 0 && (await place()).results.includes('routes-old')) {
-          await refresh()
+          await refreshRoutes()
           await place()
         }
         found = unrouted.length + takenFromOutbox.length

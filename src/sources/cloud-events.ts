@@ -58,16 +58,16 @@ function parseProof(options: CloudEventsOptions): SourceProof {
     return {
       secrets: parseSecrets('cloudEvents', options.token, 'token'),
       verify: (request, { secrets }) => credentialsFault('bearer token', findToken(request), secrets),
-      sign: (asked) => signJson(toBinaryEvent(asked), {}, () => ({ authorization: `Bearer ${asked.secret}` })),
+      sign: (input) => signJson(toBinaryEvent(input), {}, () => ({ authorization: `Bearer ${input.secret}` })),
     }
   }
   const { verify } = options
-  if (verify === 'none') return { secrets: [], verify, sign: (asked) => signJson(toBinaryEvent(asked), {}, () => ({})) }
+  if (verify === 'none') return { secrets: [], verify, sign: (input) => signJson(toBinaryEvent(input), {}, () => ({})) }
   if (typeof verify !== 'object' || verify === null || verify.secrets === 'by-handshake') {
     throw invalidOption("cloudEvents: verify must be a source such as hmac({ … }), or 'none'.")
   }
   const { secrets, dedupeFor, tolerance, sign } = verify
-  const signEvent: SourceProof['sign'] = sign && ((asked) => sign(toBinaryEvent(asked)))
+  const signEvent: SourceProof['sign'] = sign && ((input) => sign(toBinaryEvent(input)))
   return { secrets, verify: verify.verify, dedupeFor, tolerance, sign: signEvent }
 }
 

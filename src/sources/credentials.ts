@@ -16,7 +16,7 @@ export function bearer(options: BearerOptions): Source {
     secrets: parseBearerSecrets('bearer', options.secret),
     verify: ({ headers }, { secrets }) =>
       credentialsFault('authorization header of kind Bearer', parseAuthorization(headers, 'bearer'), secrets),
-    sign: (asked) => signNamed(asked, options, { authorization: `Bearer ${asked.secret}` }),
+    sign: (input) => signNamed(input, options, { authorization: `Bearer ${input.secret}` }),
   })
 }
 
@@ -39,7 +39,7 @@ export function basic(options: BasicOptions): Source {
       const wanted = secrets.map(credentialsOf)
       return credentialsFault('authorization header of kind Basic', parseAuthorization(headers, 'basic'), wanted)
     },
-    sign: (asked) => signNamed(asked, options, { authorization: `Basic ${credentialsOf(asked.secret)}` }),
+    sign: (input) => signNamed(input, options, { authorization: `Basic ${credentialsOf(input.secret)}` }),
   })
 }
 
@@ -57,11 +57,11 @@ export function apiKey(options: ApiKeyOptions): Source {
   if ((header !== undefined && query !== undefined) || header === '' || query === '') {
     throw invalidOption('apiKey: set either header or query, and not to an empty text.')
   }
-  const place = toKeyLocation(header, query)
+  const location = toKeyLocation(header, query)
   return createNamedSource('apiKey', options, {
     secrets: (query === undefined ? parseHeaderSecrets : parseSecrets)('apiKey', options.secret),
-    verify: (request, { secrets }) => credentialsFault(place.name, place.read(request), secrets),
-    sign: (asked) => place.write(signNamed(asked, options), asked.secret),
+    verify: (request, { secrets }) => credentialsFault(location.name, location.read(request), secrets),
+    sign: (input) => location.write(signNamed(input, options), input.secret),
   })
 }
 
@@ -102,7 +102,7 @@ export function unverified(options: UnverifiedOptions): Source {
   if (verify !== 'none') {
     throw invalidOption("unverified: verify must be 'none', because anyone who knows the URL can send.")
   }
-  const sign: Source['sign'] = (asked) => signNamed(asked, options)
+  const sign: Source['sign'] = (input) => signNamed(input, options)
   return createNamedSource('unverified', options, { scheme: 'none', secrets: [], verify, sign })
 }
 

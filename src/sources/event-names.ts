@@ -74,9 +74,9 @@ export function signNamed(
   proof: Readonly<Record<string, string>> = {},
 ): SignedRequest {
   const { id, type = 'test' } = input
-  const place = typeof at === 'string' ? at : 'type'
-  if (!place.startsWith(HEADER)) return signJson(input, { id, ...nest(place.split('.'), type) }, () => proof)
-  return signJson(input, { id }, () => ({ [place.slice(HEADER.length).trim().toLowerCase()]: type, ...proof }))
+  const path = typeof at === 'string' ? at : 'type'
+  if (!path.startsWith(HEADER)) return signJson(input, { id, ...nest(path.split('.'), type) }, () => proof)
+  return signJson(input, { id }, () => ({ [path.slice(HEADER.length).trim().toLowerCase()]: type, ...proof }))
 }
 
 function nest([first = '', ...rest]: readonly string[], value: string): Readonly<Record<string, unknown>> {

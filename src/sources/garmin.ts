@@ -116,7 +116,7 @@ function parseTime(members: ReadonlyMap<string, JsonSlice>): number | undefined 
   return parseUnixSeconds(readWord(started ?? members.get('changeTimeInSeconds')))
 }
 
-const sign: SignRequest = (asked) => {
-  const item = { userId: 'test', summaryId: asked.id, startTimeInSeconds: Number(formatSeconds(asked.now)) }
-  return signJson(asked, { [asked.type ?? 'activities']: [item] }, () => ({ [HEADER]: asked.secret }))
+const sign: SignRequest = (input) => {
+  const item = { userId: 'test', summaryId: input.id, startTimeInSeconds: Number(formatSeconds(input.now)) }
+  return signJson(input, { [input.type ?? 'activities']: [item] }, () => ({ [HEADER]: input.secret }))
 }

@@ -59,12 +59,12 @@ function findSubject(json: Json): string | undefined {
   return isObject(repository) ? toName(repository['full_name']) : undefined
 }
 
-const sign: SignRequest = (asked) => {
-  const [event = 'push', action] = (asked.type ?? 'push').split('.')
+const sign: SignRequest = (input) => {
+  const [event = 'push', action] = (input.type ?? 'push').split('.')
   const example = { ...(action !== undefined && { action }), repository: { full_name: 'sluice/test' } }
-  return signJson(asked, example, (body) => ({
+  return signJson(input, example, (body) => ({
     'x-github-event': event,
-    'x-github-delivery': asked.id,
-    ...SIGNATURE.sign(asked.secret, body),
+    'x-github-delivery': input.id,
+    ...SIGNATURE.sign(input.secret, body),
   }))
 }

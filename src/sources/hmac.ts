@@ -94,15 +94,15 @@ export function hmac(options: HmacOptions): Source {
       if (!hasValidMac([signatureIn(given)], parts, secrets, { algorithm, encoding })) return WRONG_SIGNATURE
       return time === undefined ? undefined : timestampFault(time, now, tolerance)
     },
-    sign: (asked) => {
+    sign: (input) => {
       const request = signNamed(
-        asked,
+        input,
         options,
-        timestamp === undefined ? {} : { [timestamp]: formatSeconds(asked.now) },
+        timestamp === undefined ? {} : { [timestamp]: formatSeconds(input.now) },
       )
       const parts = content({ ...request, method: 'POST', address: '127.0.0.1' })
       if ('code' in parts) return `${parts.what} ${parts.fix}`
-      const mac = computeMac(asked.secret, parts, { algorithm, encoding, prefix })
+      const mac = computeMac(input.secret, parts, { algorithm, encoding, prefix })
       return { ...request, headers: { ...request.headers, [header]: mac } }
     },
   })

@@ -21,11 +21,11 @@ export function notionAction(options: NotionActionOptions): Source {
     dedupeFor: '30d',
     verify: ({ headers }, { secrets }) => credentialsFault(`${header} header`, headers[header], secrets),
     events: parseEvents,
-    sign: (asked) => {
-      const [object = 'page'] = (asked.type ?? 'page.updated').split('.')
-      const source = { type: 'automation', event_id: asked.id, action_id: 'test', attempt: 1 }
+    sign: (input) => {
+      const [object = 'page'] = (input.type ?? 'page.updated').split('.')
+      const source = { type: 'automation', event_id: input.id, action_id: 'test', attempt: 1 }
       const data = { object, id: '00000000-0000-4000-8000-000000000001' }
-      return signJson(asked, { source, data }, () => ({ [header]: asked.secret }))
+      return signJson(input, { source, data }, () => ({ [header]: input.secret }))
     },
     answer: { status: 200 },
   }

@@ -92,14 +92,14 @@ function withoutAttempt(members: ReadonlyMap<string, JsonSlice>): Uint8Array {
   return buildObject([...members].filter(([name]) => name !== 'attempt_number'))
 }
 
-const sign: SignRequest = (asked) => {
+const sign: SignRequest = (input) => {
   const example = {
-    id: asked.id,
-    timestamp: new Date(asked.now).toISOString(),
+    id: input.id,
+    timestamp: new Date(input.now).toISOString(),
     workspace_id: '00000000-0000-4000-8000-000000000002',
-    type: asked.type ?? 'page.content_updated',
+    type: input.type ?? 'page.content_updated',
     entity: { id: '00000000-0000-4000-8000-000000000001', type: 'page' },
     attempt_number: 1,
   }
-  return signJson(asked, example, (body) => SIGNATURE.sign(asked.secret, body))
+  return signJson(input, example, (body) => SIGNATURE.sign(input.secret, body))
 }

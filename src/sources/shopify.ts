@@ -70,12 +70,12 @@ const parseEvents: ParseEvents = (request) => {
   ]
 }
 
-const sign: SignRequest = (asked) => {
-  return signJson(asked, { id: 1, admin_graphql_api_id: 'gid://shopify/Order/1' }, (body) => ({
-    'x-shopify-topic': asked.type ?? 'orders/create',
-    'x-shopify-webhook-id': asked.id,
+const sign: SignRequest = (input) => {
+  return signJson(input, { id: 1, admin_graphql_api_id: 'gid://shopify/Order/1' }, (body) => ({
+    'x-shopify-topic': input.type ?? 'orders/create',
+    'x-shopify-webhook-id': input.id,
     'x-shopify-shop-domain': 'test.myshopify.com',
-    'x-shopify-triggered-at': new Date(asked.now).toISOString(),
-    [`x-shopify-${SIGNATURE}`]: computeMac(asked.secret, [body], MAC),
+    'x-shopify-triggered-at': new Date(input.now).toISOString(),
+    [`x-shopify-${SIGNATURE}`]: computeMac(input.secret, [body], MAC),
   }))
 }

@@ -157,9 +157,9 @@ const NO_TYPE: Refusal = notUnderstood(
   'Make sure that only Slack calls this URL.',
 )
 
-const sign: SignRequest = (asked) => {
-  const { id, type = 'message', secret } = asked
-  const seconds = formatSeconds(asked.now)
+const sign: SignRequest = (input) => {
+  const { id, type = 'message', secret } = input
+  const seconds = formatSeconds(input.now)
   const example = {
     type: 'event_callback',
     team_id: 'T0TEST',
@@ -167,7 +167,7 @@ const sign: SignRequest = (asked) => {
     event_time: Number(seconds),
     event: { type, channel: 'C0TEST', user: 'U0TEST', text: 'A test.' },
   }
-  return signJson(asked, example, (body) => ({
+  return signJson(input, example, (body) => ({
     [TIMESTAMP]: seconds,
     [SIGNATURE]: computeMac(secret, [`v0:${seconds}:`, body], MAC),
   }))

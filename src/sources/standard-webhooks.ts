@@ -128,14 +128,14 @@ function invalidKey(secret: string): SluiceError {
 }
 
 /** `sign` uses HMAC, or the private key of the sender if that is given. */
-const sign: SignRequest = (asked) => {
-  const [id, seconds] = [`msg_${asked.id}`, formatSeconds(asked.now)]
-  const [, kind, text = ''] = SECRET.exec(asked.secret.trim()) ?? []
+const sign: SignRequest = (input) => {
+  const [id, seconds] = [`msg_${input.id}`, formatSeconds(input.now)]
+  const [, kind, text = ''] = SECRET.exec(input.secret.trim()) ?? []
   if (kind === 'whpk_')
     return 'The source has only the public key of its sender: give the private one, --secret=whsk_….'
   const key = Buffer.from(text, 'base64')
-  const timestamp = new Date(asked.now).toISOString()
-  return signJson(asked, { type: asked.type ?? 'test', timestamp, data: { id: asked.id } }, (body) => {
+  const timestamp = new Date(input.now).toISOString()
+  return signJson(input, { type: input.type ?? 'test', timestamp, data: { id: input.id } }, (body) => {
     const parts = [Buffer.from(`${id}.${seconds}.`), body]
     const signature =
       kind === 'whsk_'

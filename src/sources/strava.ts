@@ -58,7 +58,7 @@ export function strava(options: StravaOptions): Source {
     verify: (request, context) =>
       (isSignedToo ? signatureFault(request, context) : undefined) ?? subscriptionFault(request, subscription),
     events: parseEvents,
-    sign: (asked) => sign(asked, subscription, isSignedToo),
+    sign: (input) => sign(input, subscription, isSignedToo),
     // Strava sends again after any status but 200.
     answer: { status: 200 },
   }

@@ -63,10 +63,10 @@ function findSubject({ data, related_object: related }: JsonObject): string | un
   return isObject(about) ? toName(about['id']) : undefined
 }
 
-const sign: SignRequest = (asked) => {
-  const { id, type = 'customer.created', secret } = asked
-  const seconds = formatSeconds(asked.now)
+const sign: SignRequest = (input) => {
+  const { id, type = 'customer.created', secret } = input
+  const seconds = formatSeconds(input.now)
   const data = { object: { id: 'cus_test', object: 'customer' } }
   const example = { id: `evt_${id}`, object: 'event', type, created: Number(seconds), data }
-  return signJson(asked, example, (body) => ({ [HEADER]: formatTimedSignature(secret, seconds, body) }))
+  return signJson(input, example, (body) => ({ [HEADER]: formatTimedSignature(secret, seconds, body) }))
 }

@@ -49,7 +49,7 @@ export function twilio(options: TwilioOptions): Source {
       return fits.length > 0 ? undefined : WRONG_SIGNATURE
     },
     events: parseTwilioEvents,
-    sign: (asked) => sign(asked, url),
+    sign: (input) => sign(input, url),
     answer: {
       status: 200,
       headers: { 'content-type': 'text/xml' },

@@ -189,8 +189,8 @@ function hashedId({ account = '', field, value, time }: Change, part: JsonSlice 
   return time === undefined ? undefined : [account, field, time, hash('sha256', part, 'base64url')].join('/')
 }
 
-const sign: SignRequest = (asked) => {
-  const { id, type = 'text', now } = asked
+const sign: SignRequest = (input) => {
+  const { id, type = 'text', now } = input
   const value = {
     messaging_product: 'whatsapp',
     metadata: { display_phone_number: '15550199', phone_number_id: '1' },
@@ -198,5 +198,5 @@ const sign: SignRequest = (asked) => {
     messages: [{ from: '15550100', id: `wamid.${id}`, timestamp: formatSeconds(now), type, text: { body: 'A test.' } }],
   }
   const entry = [{ id: '1', changes: [{ field: 'messages', value }] }]
-  return signJson(asked, { object: 'whatsapp_business_account', entry }, (body) => SIGNATURE.sign(asked.secret, body))
+  return signJson(input, { object: 'whatsapp_business_account', entry }, (body) => SIGNATURE.sign(input.secret, body))
 }

@@ -176,8 +176,8 @@ export const STORE_ID_HEADER = 'sluice-store'
  * every process that uses the store. Memory stores differ by working directory.
  */
 export function computeStoreId(address: string | Store): string {
-  const place = resolveLocation(typeof address === 'string' ? address : 'its own')
-  return createHash('sha256').update(place).digest('base64url')
+  const location = resolveLocation(typeof address === 'string' ? address : 'its own')
+  return createHash('sha256').update(location).digest('base64url')
 }
 
 function resolveLocation(address: string): string {

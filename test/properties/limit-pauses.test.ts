@@ -124,9 +124,11 @@ describe('M3 pause', () => {
   })
 })
 
+function observeUsage(state: LimitState, numbers: LimitParameters, used: number, now: number): LimitState {
+  return chargeUsage(state, { ...numbers, cost: computeUnknownUsage(state, numbers, used, now) }, now)
+}
+
 describe('M3 observe', () => {
-  const observeUsage = (state: LimitState, numbers: LimitParameters, used: number, now: number): LimitState =>
-    chargeUsage(state, { ...numbers, cost: computeUnknownUsage(state, numbers, used, now) }, now)
   const seen = fc.record({ rate: fc.integer({ min: 1, max: 12 }), per: fc.integer({ min: 10, max: 5_000 }) })
 
   it('calls that the API has counted count as made now', () => {

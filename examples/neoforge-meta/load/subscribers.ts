@@ -103,7 +103,7 @@ export class LoadSubscriber {
   }
 
   async #receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // A sender that is killed leaves half a request or nobody to answer.
+    // A killed sender leaves half a request, or a connection on which no response arrives.
     const body = await text(request).catch(() => undefined)
     if (body === undefined) return
     const { events } = JSON.parse(body) as { readonly events: readonly { readonly id: string }[] }

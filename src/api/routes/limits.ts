@@ -72,9 +72,11 @@ export const limits: readonly ApiRoute[] = withTag('limits', [
     response: pageOf(LIMIT),
     handle: async (app, { query: { cursor, limit } }) => {
       const { items } = await app.admin.limits.list('', Number.MAX_SAFE_INTEGER)
-      const placed = items.map((one) => ({ one, place: toCursor(one.name) })).filter(({ place }) => place > cursor)
-      const page = placed.toSorted((a, b) => (a.place < b.place ? -1 : 1)).slice(0, limit)
-      const next = placed.length > limit ? page.at(-1)?.place : undefined
+      const placed = items
+        .map((one) => ({ one, position: toCursor(one.name) }))
+        .filter(({ position }) => position > cursor)
+      const page = placed.toSorted((a, b) => (a.position < b.position ? -1 : 1)).slice(0, limit)
+      const next = placed.length > limit ? page.at(-1)?.position : undefined
       return { items: page.map(({ one }) => one), next }
     },
   }),

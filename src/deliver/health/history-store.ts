@@ -16,7 +16,7 @@ export interface HistoryStoreDependencies {
   readonly texts: () => Promise<EncryptedTexts>
 }
 
-type HistoryChange = (texts: EncryptedTexts, answer: string, place: string) => string | Promise<string>
+type HistoryChange = (texts: EncryptedTexts, answer: string, purpose: string) => string | Promise<string>
 
 const KIND = 'endpoint-history'
 const WRITE_DELAY: Millis = 2_000
@@ -121,13 +121,13 @@ export class HistoryStore {
   }
 
   #encrypted(id: string, history: PostHistory): Promise<PostHistory> {
-    return this.#changed(id, history, (texts, answer, place) =>
-      isEncryptedText(answer) || answer === PURGED_TEXT ? answer : texts.encrypt(answer, place),
+    return this.#changed(id, history, (texts, answer, purpose) =>
+      isEncryptedText(answer) || answer === PURGED_TEXT ? answer : texts.encrypt(answer, purpose),
     )
   }
 
   #decrypted(id: string, history: PostHistory): Promise<PostHistory> {
-    return this.#changed(id, history, (texts, answer, place) => texts.decrypt(answer, place))
+    return this.#changed(id, history, (texts, answer, purpose) => texts.decrypt(answer, purpose))
   }
 
   async #changed(id: string, history: PostHistory, change: HistoryChange): Promise<PostHistory> {

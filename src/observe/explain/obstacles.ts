@@ -8,9 +8,9 @@ export function describePosition(facts: ExplanationFacts): string {
   if (ahead === undefined) return ''
   const whose = group === undefined ? '' : ` of its group ${quote(group)}, which takes turns with other groups,`
   const which = line === 'healthy' ? '' : ` among the ${line} lanes, which have few slots,`
-  const place = `${whose}${which}`.replace(/,$/, '')
-  if (aheadExact === false) return `, with at least ${formatCount(ahead, 'lane')} ahead in the queue${place}`
-  return ahead === 0 ? `, first in the queue${place}` : `, number ${ahead + 1} in the queue${place}`
+  const scope = `${whose}${which}`.replace(/,$/, '')
+  if (aheadExact === false) return `, with at least ${formatCount(ahead, 'lane')} ahead in the queue${scope}`
+  return ahead === 0 ? `, first in the queue${scope}` : `, number ${ahead + 1} in the queue${scope}`
 }
 
 /** `describeObstacles` lists what is true of the flow and matters in this state. */
