@@ -134,7 +134,9 @@ export class RedisEvents implements EventTable {
 
   findPlaced(placements: readonly PlacementRow[]): readonly PlacedEvent[] {
     const seqs =
-      placements.length > 1 ? new Set(placements.map((place) => place.event)) : placements.map((place) => place.event)
+      placements.length > 1
+        ? new Set(placements.map((placement) => placement.event))
+        : placements.map((placement) => placement.event)
     return [...seqs].flatMap((seq) => {
       const key = String(seq)
       // A purge changes the lane too, so the check of the lane covers its events.

@@ -26,22 +26,22 @@ type BaseColumns = readonly [
   cap: Millis,
   due: Millis,
   ticket: number,
-  line: LaneHealth,
+  health: LaneHealth,
 ]
 
 const LANES: TableSpec<Lane> = {
   name: 'lanes',
   encode(lane) {
-    const { row, flow, key, tenant, group, tail, waiting, bytes, window, cap, due, ticket, line } = lane
-    const columns: BaseColumns = [row, flow, key, tenant, group, tail, waiting, bytes, window, cap, due, ticket, line]
+    const { row, flow, key, tenant, group, tail, waiting, bytes, window, cap, due, ticket, health } = lane
+    const columns: BaseColumns = [row, flow, key, tenant, group, tail, waiting, bytes, window, cap, due, ticket, health]
     return `${JSON.stringify(columns)}\n${serializeRareFields(lane) ?? '{}'}`
   },
   decode(text, id) {
     const end = text.indexOf('\n')
-    const [row, flow, key, tenant, group, tail, waiting, bytes, window, cap, due, ticket, line] = JSON.parse(
+    const [row, flow, key, tenant, group, tail, waiting, bytes, window, cap, due, ticket, health] = JSON.parse(
       text.slice(0, end),
     ) as BaseColumns
-    const base = { row, id, flow, key, tenant, group, tail, waiting, bytes, window, cap, due, ticket, line }
+    const base = { row, id, flow, key, tenant, group, tail, waiting, bytes, window, cap, due, ticket, health }
     return { ...base, ...parseRareFields(text.slice(end + 1)) }
   },
   texts(lane) {
@@ -57,8 +57,8 @@ const LANES: TableSpec<Lane> = {
 }
 
 /** The name of the queue that a lane with a deadline is in. */
-function queueName({ flow, line, group }: Pick<Lane, 'flow' | 'line' | 'group'>): string {
-  return `r${quote(flow)}${line}${quote(group)}${IN_GROUP}`
+function queueName({ flow, health, group }: Pick<Lane, 'flow' | 'health' | 'group'>): string {
+  return `r${quote(flow)}${health}${quote(group)}${IN_GROUP}`
 }
 
 /** The name of the group of lanes with a lease. */
@@ -101,7 +101,7 @@ export class RedisLanes implements LaneTable {
   }
 
   #addQueue(lane: Lane): void {
-    const name = toServedKey(lane.flow, String(lane.line))
+    const name = toServedKey(lane.flow, String(lane.health))
     const known = this.#changedQueues.get(name)
     if (known === undefined) this.#changedQueues.set(name, new Set([queueName(lane)]))
     else known.add(queueName(lane))
@@ -119,18 +119,19 @@ export class RedisLanes implements LaneTable {
     this.view.remove(lane.id)
   }
 
-  findReady({ flow, line, now, n }: ReadyQuery): readonly Lane[] {
-    const found = this.#findQueues(flow, line).flatMap((queue) => this.#findFirst(queue, n + 1))
+  findReady({ flow, health, now, n }: ReadyQuery): readonly Lane[] {
+    const found = this.#findQueues(flow, health).flatMap((queue) => this.#findFirst(queue, n + 1))
     return found
       .filter((lane) => lane.due <= now)
       .toSorted(compareByDeadline)
       .slice(0, n)
   }
 
-  findNextDeadline(flow: string, lines: readonly LaneHealth[]): Millis | undefined {
+  findNextDeadline(flow: string, healths: readonly LaneHealth[]): Millis | undefined {
     let due = NEVER
-    for (const line of lines)
-      for (const queue of this.#findQueues(flow, line)) due = Math.min(due, this.#findFirst(queue, 1)[0]?.due ?? NEVER)
+    for (const health of healths)
+      for (const queue of this.#findQueues(flow, health))
+        due = Math.min(due, this.#findFirst(queue, 1)[0]?.due ?? NEVER)
     return due === NEVER ? undefined : due
   }
 
@@ -140,24 +141,24 @@ export class RedisLanes implements LaneTable {
   }
 
   /** Most flows have one queue for each health: without groups. */
-  #findQueues(flow: string, line: LaneHealth): readonly string[] {
-    const plain = queueName({ flow, line, group: '' })
+  #findQueues(flow: string, health: LaneHealth): readonly string[] {
+    const plain = queueName({ flow, health, group: '' })
     // The plain queue is loaded together with the list of the queues.
     this.#findFirst(plain, 1)
     const queues = new Set([plain])
-    for (const { first } of this.#findGroups(flow, line)) queues.add(first.slice(0, first.indexOf(IN_GROUP) + 1))
-    for (const queue of this.#changedQueues.get(toServedKey(flow, String(line))) ?? []) queues.add(queue)
+    for (const { first } of this.#findGroups(flow, health)) queues.add(first.slice(0, first.indexOf(IN_GROUP) + 1))
+    for (const queue of this.#changedQueues.get(toServedKey(flow, String(health))) ?? []) queues.add(queue)
     return [...queues]
   }
 
-  #findGroups(flow: string, line: LaneHealth): readonly IndexGroup[] {
-    return this.view.findGroups(prefixRange(`r${quote(flow)}${line}`), MAX_GROUPS)
+  #findGroups(flow: string, health: LaneHealth): readonly IndexGroup[] {
+    return this.view.findGroups(prefixRange(`r${quote(flow)}${health}`), MAX_GROUPS)
   }
 
-  findGroupHeads({ flow, lines, now, maxPerGroup, n }: GroupQuery): readonly Lane[] {
+  findGroupHeads({ flow, healths, now, maxPerGroup, n }: GroupQuery): readonly Lane[] {
     const heads = new Map<string, Lane>()
-    for (const line of lines) {
-      for (const queue of this.#findQueues(flow, line)) {
+    for (const health of healths) {
+      for (const queue of this.#findQueues(flow, health)) {
         const [lane] = this.#findFirst(queue, 1)
         if (lane === undefined || lane.due > now) continue
         const head = heads.get(lane.group)
@@ -190,7 +191,7 @@ export class RedisLanes implements LaneTable {
     for (const group of old) {
       const key = toServedKey(group.flow, group.group)
       const hasDeadline = ([0, 1, 2] as const).some(
-        (line) => this.#findFirst(queueName({ ...group, line }), 1).length > 0,
+        (health) => this.#findFirst(queueName({ ...group, health }), 1).length > 0,
       )
       if (hasDeadline) this.served.put(key, { ...group, at: now })
       else this.served.remove(key)

@@ -53,10 +53,10 @@ export class RedisPlacements implements PlacementTable, TransactionPart {
     this.#runs = runs
   }
 
-  add(lane: Lane, rank: Rank, place: WaitingPlacement): void {
+  add(lane: Lane, rank: Rank, placement: WaitingPlacement): void {
     const prefix = toPrefix(lane, rank)
-    const text = `${prefix}${pad(place.pos)}`
-    const { event, size, cap, replay = '' } = place
+    const text = `${prefix}${pad(placement.pos)}`
+    const { event, size, cap, replay = '' } = placement
     this.#change(prefix, text, toMember(text, `${event}:${size}:${cap}:${replay}`))
   }
 
@@ -88,7 +88,7 @@ export class RedisPlacements implements PlacementTable, TransactionPart {
       this.#ofRuns.push({ lane: lane.id, run: lane.run.id, prefix, upTo: pos })
     return this.#merge(prefix, known)
       .map(toPlacement)
-      .filter((place) => place.pos <= pos)
+      .filter((placement) => placement.pos <= pos)
   }
 
   takeUpTo(lane: Lane, rank: Rank, pos: number): readonly WaitingPlacement[] {
@@ -96,7 +96,7 @@ export class RedisPlacements implements PlacementTable, TransactionPart {
     this.remove(
       lane,
       rank,
-      taken.map((place) => place.pos),
+      taken.map((placement) => placement.pos),
     )
     return taken
   }
@@ -114,11 +114,11 @@ export class RedisPlacements implements PlacementTable, TransactionPart {
     }
   }
 
-  findByEvent(lane: Lane, event: number): readonly { readonly rank: Rank; readonly place: WaitingPlacement }[] {
+  findByEvent(lane: Lane, event: number): readonly { readonly rank: Rank; readonly placement: WaitingPlacement }[] {
     return ([0, 1] as const).flatMap((rank) =>
       this.findFirst(lane, rank, Infinity)
-        .filter((place) => place.event === event)
-        .map((place) => ({ rank, place })),
+        .filter((placement) => placement.event === event)
+        .map((placement) => ({ rank, placement })),
     )
   }
 
@@ -233,7 +233,12 @@ function toPrefix({ id }: Lane, rank: Rank): string {
 function toPlacement(member: string): WaitingPlacement {
   const end = member.indexOf('\0')
   const [event = '', size = '', cap = '', ...replay] = member.slice(end + 1).split(':')
-  const place = { pos: Number(member.slice(end - 16, end)), event: Number(event), size: Number(size), cap: Number(cap) }
+  const placement = {
+    pos: Number(member.slice(end - 16, end)),
+    event: Number(event),
+    size: Number(size),
+    cap: Number(cap),
+  }
   const name = replay.join(':')
-  return name === '' ? place : { ...place, replay: name }
+  return name === '' ? placement : { ...placement, replay: name }
 }

@@ -91,12 +91,12 @@ export class RedisRecords implements RecordQueries {
         return run && toRunRecord(run, this.#ids)
       }
       case 'dead': {
-        const letter = deadLetters.get(id)
-        return letter && toDeadLetterRecord(letter, this.#ids)
+        const deadLetter = deadLetters.get(id)
+        return deadLetter && toDeadLetterRecord(deadLetter, this.#ids)
       }
       case 'unrouted': {
-        const mark = unrouted.view.get(id)
-        return mark && toUnroutedRecord(mark, this.#ids)
+        const entry = unrouted.view.get(id)
+        return entry && toUnroutedRecord(entry, this.#ids)
       }
       case 'audit':
         return docs.audit.get(id)
@@ -116,10 +116,10 @@ export class RedisRecords implements RecordQueries {
 
   #toEventRecord(head: EventHead): EventRecord {
     const { id, source, type, time, tenant, subject, attributes, arrived, lanes, skips, size, seq } = head
-    const { unrouted, events } = this.#tables
-    const marks = unrouted.findByEvent(seq).map(({ flow, reason, error }) => ({ flow, reason, error }))
+    const { events } = this.#tables
+    const unrouted = this.#tables.unrouted.findByEvent(seq).map(({ flow, reason, error }) => ({ flow, reason, error }))
     const facts = { size, purged: head.purgedHash !== '', duplicates: events.findReceipts(seq).length }
-    return { id, source, type, time, tenant, subject, attributes, arrived, lanes, unrouted: marks, skips, ...facts }
+    return { id, source, type, time, tenant, subject, attributes, arrived, lanes, unrouted, skips, ...facts }
   }
 
   /** Visits records behind the cursor until `n` match or too many were visited. */
@@ -160,28 +160,28 @@ export class RedisRecords implements RecordQueries {
         const rest = without(filter, ['subject'])
         const found = this.#scan(deadLetters.view, range, {
           ...search,
-          orderOf: (letter) => letter.order,
-          isWanted: (letter) =>
-            matchesFilter(letter, rest) &&
+          orderOf: (deadLetter) => deadLetter.order,
+          isWanted: (deadLetter) =>
+            matchesFilter(deadLetter, rest) &&
             this.#hasSubject(
               filter,
-              letter.placements.map((place) => place.event),
+              deadLetter.placements.map((placement) => placement.event),
             ),
         })
-        return mapVisited(found, n, (letter) => toDeadLetterRecord(letter, this.#ids))
+        return mapVisited(found, n, (deadLetter) => toDeadLetterRecord(deadLetter, this.#ids))
       }
       case 'unrouted': {
         const rest = without(filter, ['subject'])
         const found = this.#scan(unrouted.view, prefixRange('o'), {
           ...search,
-          orderOf: (mark) => mark.id,
-          isWanted: (mark) =>
+          orderOf: (entry) => entry.id,
+          isWanted: (entry) =>
             matchesFilter(
-              toUnroutedRecord(mark, () => []),
+              toUnroutedRecord(entry, () => []),
               rest,
-            ) && this.#hasSubject(filter, [mark.event]),
+            ) && this.#hasSubject(filter, [entry.event]),
         })
-        return mapVisited(found, n, (mark) => toUnroutedRecord(mark, this.#ids))
+        return mapVisited(found, n, (entry) => toUnroutedRecord(entry, this.#ids))
       }
       case 'audit':
         return this.#scan(docs.audit, prefixRange('o'), {

@@ -87,7 +87,7 @@ export class RedisDeadLetters implements DeadLetterTable {
   }
 
   findEventSeqs(lane: LaneId): readonly number[] {
-    return this.findByLane(lane).flatMap(({ placements }) => placements.map((place) => place.event))
+    return this.findByLane(lane).flatMap(({ placements }) => placements.map((placement) => placement.event))
   }
 
   findNextQueued(lane: LaneId): DeadLetterRow | undefined {
