@@ -60,7 +60,7 @@ export async function virtual(options: VirtualOptions = {}): Promise<Virtual> {
       if (status !== 200) throw new Error(`The app answered ${status} to a webhook.`)
     },
     told: <N extends EventName>(name: N) =>
-      t.emitted.flatMap((one) => (one.name === name ? [one.what as EventMap[N]] : [])),
+      t.emitted.flatMap((one) => (one.name === name ? [one.payload as EventMap[N]] : [])),
     stop: () => t.stop(),
   }
 }
