@@ -18,7 +18,7 @@ import {
   type TransactionTable,
   type Statement,
 } from './row-cache.ts'
-import { queryFronts, queryNextDeadlines, queryReadyLanes, type LineScan, type LineKey } from './ready-queries.ts'
+import { queryFronts, queryNextDeadlines, queryReadyLanes, type ReadyScan, type QueueKey } from './ready-queries.ts'
 import { compareByDeadline, ReadyLanes, UNKNOWN_NOW, type KnownExtent } from './ready-lanes.ts'
 import { IndexPositions, type IndexPosition } from './index-position.ts'
 import { number, escapeText, type Row } from './values.ts'
@@ -43,7 +43,7 @@ const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <
 const OLDEST = `select ${POSITIONED_LANE_COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and ${HAS_NO_RUN}
   order by row limit $3 for update skip locked`
 
-type DeadlineQuery = [flow: string, line: LaneHealth]
+type DeadlineQuery = [flow: string, health: LaneHealth]
 
 interface PostgresLanesDependencies {
   readonly name: string
@@ -120,9 +120,9 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   }
 
   findReady(query: ReadyQuery): readonly Lane[] {
-    const { flow, line, now, n } = query
+    const { flow, health, now, n } = query
     const known = [...this.#lanes.values()].filter(
-      (lane) => lane.flow === flow && lane.line === line && lane.due <= now,
+      (lane) => lane.flow === flow && lane.health === health && lane.due <= now,
     )
     const first = this.#ready.filterKnown(query, known.toSorted(compareByDeadline)).slice(0, n)
     if (first.length < n) this.#ready.request(query)
@@ -142,11 +142,11 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   }
 
   /** The stored lanes are asked once the ready ones are loaded: those may move. */
-  findNextDeadline(flow: string, lines: readonly LaneHealth[]): Millis | undefined {
+  findNextDeadline(flow: string, healths: readonly LaneHealth[]): Millis | undefined {
     if (this.#ready.hasMisses) return undefined
-    const own = [...this.#lanes.values()].filter((lane) => lane.flow === flow && lines.includes(lane.line))
+    const own = [...this.#lanes.values()].filter((lane) => lane.flow === flow && healths.includes(lane.health))
     const known = own.reduce((least, lane) => Math.min(least, lane.due), NEVER)
-    const due = Math.min(known, ...lines.map((line) => this.#deadlines.get(flow, line) ?? NEVER))
+    const due = Math.min(known, ...healths.map((health) => this.#deadlines.get(flow, health) ?? NEVER))
     return due === NEVER ? undefined : due
   }
 
@@ -220,7 +220,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
 
   async #findReady(db: Db, queries: readonly ReadyQuery[]): Promise<readonly KnownExtent[]> {
     // If many lanes are too early in the index, the scan asks for more at once.
-    const asked = this.#toLineScans(queries, ({ n }) => n + 2 * this.#positions.earlyCount)
+    const asked = this.#toReadyScans(queries, ({ n }) => n + 2 * this.#positions.earlyCount)
     const options = { without: this.#lanes.storedKeys, at: this.#now }
     const [found] = await Promise.all([queryReadyLanes(db, asked, options), this.#recordFronts(db, asked)])
     return asked.map(({ most }, n) => {
@@ -231,8 +231,8 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   }
 
   async #findDeadlines(db: Db, queries: readonly DeadlineQuery[]): Promise<readonly Millis[]> {
-    const asked = this.#toLineScans(
-      queries.map(([flow, line]) => ({ flow, line })),
+    const asked = this.#toReadyScans(
+      queries.map(([flow, health]) => ({ flow, health })),
       () => 0,
     )
     const options = { without: this.#lanes.loadedKeys, at: this.#now }
@@ -240,18 +240,18 @@ export class PostgresLanes implements LaneTable, TransactionTable {
     return deadlines
   }
 
-  #toLineScans<L extends LineKey>(lines: readonly L[], most: (line: L) => number): readonly LineScan[] {
-    return lines.map((one) => {
-      const { flow, line } = one
-      return { flow, line, from: this.#dependencies.scanStarts.getStart(flow, line), most: most(one) }
+  #toReadyScans<L extends QueueKey>(healths: readonly L[], most: (health: L) => number): readonly ReadyScan[] {
+    return healths.map((one) => {
+      const { flow, health } = one
+      return { flow, health, from: this.#dependencies.scanStarts.getStart(flow, health), most: most(one) }
     })
   }
 
-  async #recordFronts(db: Db, asked: readonly LineScan[]): Promise<void> {
+  async #recordFronts(db: Db, asked: readonly ReadyScan[]): Promise<void> {
     if (!this.#dependencies.scanStarts.isActive || asked.length === 0) return
     const fronts = await queryFronts(db, asked)
-    for (const [n, { flow, line, from }] of asked.entries())
-      this.#dependencies.scanStarts.recordFront(flow, line, from, fronts[n])
+    for (const [n, { flow, health, from }] of asked.entries())
+      this.#dependencies.scanStarts.recordFront(flow, health, from, fronts[n])
   }
 
   #load(rows: readonly Row[]): readonly LaneId[] {

@@ -53,10 +53,10 @@ export class ReadyLanes {
    */
   setNow(now: Millis): void {
     for (const [name, known] of this.#known) {
-      const [flow, line, at] = JSON.parse(name) as [string, ReadyQuery['line'], Millis]
+      const [flow, health, at] = JSON.parse(name) as [string, ReadyQuery['health'], Millis]
       if (at !== UNKNOWN_NOW) continue
       this.#known.delete(name)
-      this.#known.set(readyQueryKey({ flow, line, now }), known)
+      this.#known.set(readyQueryKey({ flow, health, now }), known)
     }
   }
 
@@ -78,14 +78,14 @@ export const UNKNOWN_NOW: Millis = -1
 
 function readyQueryKey({
   flow,
-  line,
+  health,
   now,
 }: {
   readonly flow: string
-  readonly line: number
+  readonly health: number
   readonly now: Millis
 }): string {
-  return JSON.stringify([flow, line, now])
+  return JSON.stringify([flow, health, now])
 }
 
 /** `compareByDeadline` orders lanes first ready, first served (L5). */

@@ -8,12 +8,12 @@ import { POSITIONED_LANE_COLUMNS } from './lane-rows.ts'
 import type { Db } from './row-cache.ts'
 import { escapeText, millisOrNever, number, type Row } from './values.ts'
 
-export interface LineKey {
+export interface QueueKey {
   readonly flow: string
-  readonly line: LaneHealth
+  readonly health: LaneHealth
 }
 
-export interface LineScan extends LineKey {
+export interface ReadyScan extends QueueKey {
   /** No lane is before this position. */
   readonly from: Millis
   /** The maximum number of lanes. */
@@ -57,7 +57,7 @@ const FRONTS = `select (select rings from lanes where flow = a.flow and line = a
 /** `queryReadyLanes` returns and locks the first ready lanes of each range, without those that other transactions hold. */
 export async function queryReadyLanes(
   db: Db,
-  asked: readonly LineScan[],
+  asked: readonly ReadyScan[],
   options: ScanOptions,
 ): Promise<readonly (readonly Row[])[]> {
   const found = asked.map((): Row[] => [])
@@ -72,14 +72,14 @@ export async function queryReadyLanes(
  */
 export async function queryNextDeadlines(
   db: Db,
-  asked: readonly LineScan[],
+  asked: readonly ReadyScan[],
   options: ScanOptions,
 ): Promise<readonly Millis[]> {
   return (await runScan(db, NEXT_DEADLINES, asked, options)).map(([due]) => millisOrNever(due))
 }
 
 /** `queryFronts` returns undefined for a range without lanes. */
-export async function queryFronts(db: Db, asked: readonly LineScan[]): Promise<readonly (Millis | undefined)[]> {
+export async function queryFronts(db: Db, asked: readonly ReadyScan[]): Promise<readonly (Millis | undefined)[]> {
   const rows = await db.query(FRONTS, [...toScanColumns(asked), null])
   return rows.map(([front]) => (front === null ? undefined : number(front)))
 }
@@ -87,14 +87,14 @@ export async function queryFronts(db: Db, asked: readonly LineScan[]): Promise<r
 function runScan(
   db: Db,
   sql: string,
-  asked: readonly LineScan[],
+  asked: readonly ReadyScan[],
   { without, at }: ScanOptions,
 ): Promise<readonly Row[]> {
   return db.query(sql, [...toScanColumns(asked), at ?? null, without])
 }
 
-function toScanColumns(asked: readonly LineScan[]): readonly (readonly unknown[])[] {
-  const column = <T>(of: (line: LineScan) => T): readonly T[] => asked.map(of)
-  const lines = [column(({ flow }) => escapeText(flow)), column(({ line }) => line)]
+function toScanColumns(asked: readonly ReadyScan[]): readonly (readonly unknown[])[] {
+  const column = <T>(of: (scan: ReadyScan) => T): readonly T[] => asked.map(of)
+  const lines = [column(({ flow }) => escapeText(flow)), column(({ health }) => health)]
   return [...lines, column(({ from }) => from), column(({ most }) => most)]
 }
