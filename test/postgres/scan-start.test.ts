@@ -3,7 +3,7 @@ import { describe, it } from 'vitest'
 import { createLane } from '../../src/model/lane.ts'
 import { ScanStarts } from '../../src/store/postgres/scan-start.ts'
 
-const LANE = { ...createLane({ id: 'l', flow: 'f', key: 'k', group: '', tenant: '' }), line: 0 } as const
+const LANE = { ...createLane({ id: 'l', flow: 'f', key: 'k', group: '', tenant: '' }), health: 0 } as const
 
 async function at(age: number): Promise<ScanStarts> {
   const floors = new ScanStarts()

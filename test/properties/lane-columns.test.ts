@@ -14,19 +14,19 @@ const WORN: RunState =
   "isDeadLetter": true, "replay": "again", "events": 2, "bytes": 5, "cap": 11, "started": 4, "tries": 2, "lapses": 3, "failed": true, "first": false,
   "cancel": true, "full": true, "committed": true, "purged": true, "failingSince": 6, "snoozedSince": 8, "state64": "c3RhdGU=", "attempts": [{ "error": "no" }] }`) as RunState
 const NOTHING = {
-  left: false,
+  hasRemaining: false,
   replays: 0,
   replayDue: NEVER,
-  passed: 0,
+  liveClaims: 0,
   queuedDeadLetters: 0,
   deadLetterDue: NEVER,
   blocks: 0,
 }
 const SOME = {
-  left: true,
+  hasRemaining: true,
   replays: 1,
   replayDue: 2,
-  passed: 3,
+  liveClaims: 3,
   queuedDeadLetters: 4,
   deadLetterDue: 5,
   blocks: 6,

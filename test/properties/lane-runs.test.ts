@@ -130,7 +130,12 @@ describe('L6c cancel', () => {
         expect(driver.lane.run?.cancel).toBe(true)
         driver.wait(rest)
         driver.settle({ kind: 'cancelled' }, WINDOW)
-        expect(driver.lane).toMatchObject({ waiting: events + 1, bytes: bytes + 1, run: undefined, left: false })
+        expect(driver.lane).toMatchObject({
+          waiting: events + 1,
+          bytes: bytes + 1,
+          run: undefined,
+          hasRemaining: false,
+        })
         expect(driver.lane.due).toBe(Math.max(driver.now, ends))
         driver.wait(driver.lane.due - driver.now)
         driver.claim(ALL)
@@ -145,7 +150,7 @@ describe('L6c cancel', () => {
         const driver = running(events, { ...ALL, maxEvents: most })
         driver.steer({ kind: 'cancel' })
         driver.settle({ kind: 'cancelled' }, WINDOW)
-        expect(driver.lane).toMatchObject({ waiting: events, bytes: events, due: driver.now, left: false })
+        expect(driver.lane).toMatchObject({ waiting: events, bytes: events, due: driver.now, hasRemaining: false })
       }),
     )
   })
