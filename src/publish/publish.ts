@@ -4,6 +4,7 @@ import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { assertDefined } from '../flow/define-event.ts'
 import type { EventInput, PublishResult, PublishTarget } from '../model/event.ts'
+import { assertKnownFields } from '../model/new-event.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import { isUnwrapped } from './delayed.ts'
 import { writeToOutbox, type Transaction } from './outbox.ts'
@@ -55,11 +56,15 @@ export async function publishEvents(
   return publisher.publishAt(events, toMillis(at), flows)
 }
 
-/** `assertDefinedEvents` rejects data that the definition of an event, or one that a flow of this process names, rejects. */
+/** `assertDefinedEvents` rejects unknown fields, and data that the definition of an event, or one that a flow of this process names, rejects. */
 export function assertDefinedEvents(events: readonly EventInput[], { flows }: Pick<Routes, 'flows'>): void {
   const definitions = new Set(flows.flatMap((flow) => flow.definitions))
   // A delayed event was checked when it was published; if a newer schema rejects it, it is stored as unrouted.
-  for (const event of events) if (!isUnwrapped(event)) assertDefined(event, definitions)
+  for (const event of events) {
+    if (isUnwrapped(event)) continue
+    assertKnownFields(event)
+    assertDefined(event, definitions)
+  }
 }
 
 /** `PublishedByRun` is an event that a handler published, as it was given. */

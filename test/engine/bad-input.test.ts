@@ -262,6 +262,8 @@ describe.each(STORES)('bad input: events on %s', (store) => {
   circular['self'] = circular
 
   test.each<[string, unknown]>([
+    ['type', { data: 1 }],
+    ['dta', { type: 'ping', dta: 1 }],
     ['event', null],
     ['event', 'ping'],
     ['type must be set', {}],
