@@ -1,9 +1,14 @@
 // `Flows` is what operators see of flows and do to one (L14).
+import { OWN_SOURCES } from '../model/event.ts'
 import type { FlowStats, Store } from '../store/contract/index.ts'
 import type { OperatorDependencies, RetireResult, SteerResult } from './lanes.ts'
 import { findPages } from './pages.ts'
 
 const UNROUTED_BATCH = 200
+
+function isOwnFlow({ flow }: FlowStats): boolean {
+  return flow.startsWith(OWN_SOURCES)
+}
 
 export class Flows {
   readonly #deps: OperatorDependencies
@@ -16,7 +21,9 @@ export class Flows {
     const store = await this.#deps.store()
     const known = (await store.stats()).flows
     const empty = [...this.#deps.flows.keys()].filter((flow) => !known.some((one) => one.flow === flow))
-    return [...known, ...empty.map((flow) => ({ flow, lanes: 0, live: 0, due: undefined, paused: undefined }))]
+    const all = [...known, ...empty.map((flow) => ({ flow, lanes: 0, live: 0, due: undefined, paused: undefined }))]
+    // The flows of the engine come last.
+    return all.toSorted((one, other) => Number(isOwnFlow(one)) - Number(isOwnFlow(other)))
   }
 
   /** `pause` stops claiming the flow. Arrivals, windows and deadlines continue. */

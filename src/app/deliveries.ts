@@ -110,7 +110,7 @@ export class Deliveries {
   readonly #breakers: BreakerStore
   readonly #histories: HistoryStore
   readonly #subscriptions: Subscriptions
-  readonly #deliveries = new Map<string, Pick<Flow, 'matches' | 'maxAttempts'>>()
+  readonly #deliveries = new Map<string, Pick<Flow, 'matches' | 'maxAttempts' | 'globs'>>()
   readonly #delivery: DeliveryDependencies
   #defaults: { readonly delivery?: string; readonly fields: EndpointDefaults } = { fields: {} }
   #threads: Promise<ScriptThreads> | undefined
@@ -177,7 +177,7 @@ export class Deliveries {
     })
     if (defaults !== undefined) this.#setDefaults(name, defaults)
     const wants = createDeliveryMatcher(made)
-    this.#deliveries.set(name, { matches: wants, maxAttempts: schedule.tries })
+    this.#deliveries.set(name, { matches: wants, maxAttempts: schedule.tries, globs: made.globs })
     return {
       ...made,
       isDelivery: true,

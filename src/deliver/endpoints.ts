@@ -37,6 +37,7 @@ import { EndpointProver, type ProvenEndpoint } from './proof.ts'
 import type { SendDependencies } from './send-batch.ts'
 import { activeSecrets, firstSecret, newSecret, rotateSecrets, type RotateSecretOptions } from './secrets.ts'
 import type { Subscriptions } from './subscriptions.ts'
+import { describeUnreachable, type ReachableDelivery } from './reach.ts'
 import { sendTestEvent, type TestResult } from './test-event.ts'
 import type { Transforms } from './transform/transforms.ts'
 
@@ -53,8 +54,8 @@ export interface EndpointsDependencies {
   readonly sender: SendDependencies
   readonly lanes: SteerableLanes
   readonly transforms: Transforms
-  /** The deliveries by name, with their maximum number of attempts. */
-  readonly deliveries: DeliveriesQuery['deliveries']
+  /** The deliveries by name, with their maximum number of attempts and their globs. */
+  readonly deliveries: DeliveriesQuery['deliveries'] & ReadonlyMap<string, ReachableDelivery>
   /** For fields that a registration leaves out. */
   readonly defaults: () => EndpointDefaults
   readonly backlog: HistorySender
@@ -80,8 +81,6 @@ export interface EndpointWithHealth extends Endpoint, ReturnType<typeof findSecr
 }
 
 const MAX_ENDPOINTS = 10_000
-const NO_DELIVERY =
-  'This app has no delivery, so it sends nothing to the endpoint. Declare one with app.delivery, unless another process has it.'
 
 export class Endpoints {
   /** The code of subscribers that changes what their endpoints get. */
@@ -125,7 +124,8 @@ export class Endpoints {
     const endpoint = { id, ...fields, createdAt: now, active, proof, transform: null, ...history } as const
     const kept = this.#encrypt(endpoint, { secrets: firstSecret(secret, now), headers: fields.headers })
     await docs.add(kept, { who: by, what: `added endpoint ${id}` })
-    const once = { secret, ...(this.#deps.deliveries.size === 0 && { note: NO_DELIVERY }) }
+    const note = describeUnreachable(fields.eventFilter, this.#deps.deliveries)
+    const once = { secret, ...(note !== undefined && { note }) }
     if (isRequired) return { ...(await this.prove(id, by)), ...once }
     await subscriptions.refresh()
     await backlog.start(toEndpoint(kept))

@@ -188,6 +188,17 @@ test('a transformation can be set, shown, tried, set back and removed', async ()
   expect((await transform('remove')).code).toBe(3)
 })
 
+test('an endpoint whose event filter is misspelled is created with a note', async () => {
+  const folder = folderWith({ 'sluice.config.ts': APP })
+  const added = await run(folder, ['endpoints', 'create', 'https://hook.example.com/in', '--types=verion.*'])
+  expect(added).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(
+      'No delivery of this app takes verion.*, so it sends nothing to the endpoint: versions',
+    ),
+  })
+})
+
 test('an endpoint of an app without a delivery is created with a note that nothing will be sent', async () => {
   const folder = folderWith({ 'sluice.config.ts': APP.replace(/^app\.delivery.*\n/m, '') })
   const added = await run(folder, ['endpoints', 'create', 'https://hook.example.com/in'])
