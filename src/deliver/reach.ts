@@ -35,8 +35,10 @@ function splitGlob(glob: string): { readonly source: string; readonly type: stri
 /** Compares the texts before the first and after the last wildcard. */
 function haveCommonEnds(one: string, other: string): boolean {
   if (!one.includes('*') && !other.includes('*')) return one === other
-  const [starts, ends] = [[one, other].map(startOf), [one, other].map(endOf)] as const
-  return isPrefix(starts[0] ?? '', starts[1] ?? '') && isPrefix(reverse(ends[0] ?? ''), reverse(ends[1] ?? ''))
+  const [start, otherStart] = [startOf(one), startOf(other)]
+  const [end, otherEnd] = [endOf(one), endOf(other)]
+  const startsAlike = start.startsWith(otherStart) || otherStart.startsWith(start)
+  return startsAlike && (end.endsWith(otherEnd) || otherEnd.endsWith(end))
 }
 
 function startOf(glob: string): string {
@@ -46,12 +48,4 @@ function startOf(glob: string): string {
 
 function endOf(glob: string): string {
   return glob.slice(glob.lastIndexOf('*') + 1)
-}
-
-function isPrefix(one: string, other: string): boolean {
-  return one.startsWith(other) || other.startsWith(one)
-}
-
-function reverse(text: string): string {
-  return [...text].toReversed().join('')
 }

@@ -15,7 +15,6 @@ import {
   type Event,
   type EventInput,
 } from './event.ts'
-import { suggestName } from '../validate/closest-name.ts'
 import { computeIdentity, type EventIdentity } from './identity.ts'
 
 /** `RoutableEvent` is an event that has its id and bytes, but no placements yet. */
@@ -75,32 +74,6 @@ export function createEvent(input: EventInput, { now, dedupeFor }: NewEventConte
     throw invalidEvent('attributes', 'at most 16 MB as JSON')
   }
   return { ...event, identity: computeIdentity(source, tenant, dedupeId), dedupeFor, request: NO_BYTES }
-}
-
-const FIELDS: readonly string[] = [
-  'type',
-  'data',
-  'body',
-  'source',
-  'tenant',
-  'subject',
-  'time',
-  'attributes',
-  'id',
-  'dedupeId',
-] satisfies (keyof EventInput)[]
-
-/** `assertKnownFields` rejects a misspelled field of a published event, which would be missing without a word. */
-export function assertKnownFields(input: EventInput): void {
-  if (typeof input !== 'object' || input === null) return
-  for (const name of Object.keys(input)) {
-    if (FIELDS.includes(name)) continue
-    const guess = suggestName(name, FIELDS)
-    throw new SluiceError(
-      'EVENT_INVALID',
-      `${JSON.stringify(name.slice(0, 100))} is not a field of an event; nothing was stored.${guess}`,
-    )
-  }
 }
 
 function assertText(name: string, text: unknown): void {
