@@ -95,6 +95,15 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(namesIn(await runs(ours, again.claimed))).toEqual(['second', 'third'])
   })
 
+  it('of two settlements of one lane the first counts, though the second needs the rules', async () => {
+    await send(ours, ['first'], 'k')
+    const { lane, token } = (await runs(ours))[0] as LeasedRun
+    const retry = { lane, token, ...SETTLED, outcome: { kind: 'retry', after: 0 } } as const
+    const settle = [{ lane, token, ...SETTLED }, retry]
+    const turn = { process: 'ours', request: ++request, routes: 1, budget: 64_000_000, claim: [], settle }
+    expect((await ours.settleAndClaim(turn)).settled).toEqual(['ok', 'lost'])
+  })
+
   it('a held lane gives up the append of the server, not the event', async () => {
     await send(ours, ['first'], 'k')
     const act = { kind: 'hold', reason: 'test', by: 'test', for: 60_000 } as const

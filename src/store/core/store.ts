@@ -101,7 +101,7 @@ export class TableStore implements Store {
 
   async settleAndClaim(call: contract.SettleAndClaimCall): Promise<contract.SettleAndClaimReply> {
     const isPlain = call.settle.map((one) => this.#committer.direct?.isPlain(one) === true)
-    if (isPlain.every((one) => one === isPlain[0])) return this.#settleAndClaim(call)
+    if (isPlain.every((one) => one === isPlain[0]) || hasRepeatedLane(call)) return this.#settleAndClaim(call)
     // A few settlements that need the rules must not slow down the others.
     const of = (which: boolean): typeof call.settle => call.settle.filter((_, at) => isPlain[at] === which)
     const byRules = { ...call, process: `${call.process}/rules`, settle: of(false), claim: [] }
@@ -267,6 +267,11 @@ export class TableStore implements Store {
   #read<T>(act: TransactionBody<T>, lanes: LaneReadScope = 'all'): Promise<T & Reply> {
     return this.#committer.read((tables, now) => ({ ...act(tables, now), now, routes: tables.routes() }), lanes)
   }
+}
+
+/** Of two settlements of one lane, the first counts: their order must stay. */
+function hasRepeatedLane({ settle }: contract.SettleAndClaimCall): boolean {
+  return new Set(settle.map(({ lane }) => lane)).size < settle.length
 }
 
 /** `mergeReplies` returns the reply to a call that was made in two parts. */

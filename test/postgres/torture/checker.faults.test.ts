@@ -155,7 +155,7 @@ const LEFT_FOR_GOOD = [
   'served',
   'events',
   'runs',
-  'letters',
+  'deadLetters',
   'receipts',
 ]
 
