@@ -125,7 +125,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a group has no bound',
     'store/memory/tables.ts',
-    '.filter((lane) => (live.get(lane.group) ?? 0) < perGroup)',
+    '.filter((lane) => (live.get(lane.group) ?? 0) < maxPerGroup)',
     '',
   ),
   mutant(
