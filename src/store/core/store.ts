@@ -49,6 +49,8 @@ export interface DirectCalls {
 export interface Committer {
   /** Runs `work` in a commit, and resolves when the result would survive a crash. Calls of the same time may share a commit. */
   write<T>(work: TransactionBody<T>): Promise<T>
+  /** Like `write`, for arriving events. Most of them are new: a store may assume that, and start again if the assumption is wrong. */
+  writeArrivals?<T>(work: TransactionBody<T>): Promise<T>
   /** The calls that the store may decide without the rules. */
   readonly direct?: DirectCalls
   read<T>(work: TransactionBody<T>, lanes: LaneReadScope): Promise<T>
@@ -80,15 +82,23 @@ export class TableStore implements Store {
     this.#clock = parts.clock
   }
 
-  async append(call: contract.AppendCall): Promise<contract.AppendReply> {
-    const result = await this.#committer.direct?.append(call)
-    if (result !== undefined) return this.#announce(result)
+  append(call: contract.AppendCall): Promise<contract.AppendReply> {
+    const { direct } = this.#committer
+    return direct === undefined ? this.#appendByRules(call) : this.#appendDirectly(direct, call)
+  }
+
+  async #appendDirectly(direct: DirectCalls, call: contract.AppendCall): Promise<contract.AppendReply> {
+    const result = await direct.append(call)
+    return result === undefined ? this.#appendByRules(call) : this.#announce(result)
+  }
+
+  #appendByRules(call: contract.AppendCall): Promise<contract.AppendReply> {
     return this.#write((work) => {
       // Only arriving events are rejected. Stored events must still run, because their completion is how the store gets room.
       const bytes = call.events.reduce((sum, event) => sum + event.body.length + event.request.length, 0)
       if (!work.tables.hasRoomFor(bytes)) return noRoom()
       return { results: appendEvents(work, call) }
-    })
+    }, 'arrivals')
   }
 
   claimUnrouted(call: contract.ClaimUnroutedCall): Promise<contract.ClaimUnroutedReply> {
@@ -99,26 +109,41 @@ export class TableStore implements Store {
     return this.#write((work) => ({ results: placeItems(work, call) }))
   }
 
-  async settleAndClaim(call: contract.SettleAndClaimCall): Promise<contract.SettleAndClaimReply> {
-    const isPlain = call.settle.map((one) => this.#committer.direct?.isPlain(one) === true)
-    if (isPlain.every((one) => one === isPlain[0]) || hasRepeatedLane(call)) return this.#settleAndClaim(call)
-    // A few settlements that need the rules must not slow down the others.
+  settleAndClaim(call: contract.SettleAndClaimCall): Promise<contract.SettleAndClaimReply> {
+    const { direct } = this.#committer
+    return direct === undefined ? this.#settleAndClaimByRules(call) : this.#settleAndClaimInParts(direct, call)
+  }
+
+  #settleAndClaimByRules(call: contract.SettleAndClaimCall): Promise<contract.SettleAndClaimReply> {
+    return this.#write((work) => settleAndClaim(work, call))
+  }
+
+  /** A few settlements that need the rules must not slow down the others, so they are a call of their own. */
+  async #settleAndClaimInParts(
+    direct: DirectCalls,
+    call: contract.SettleAndClaimCall,
+  ): Promise<contract.SettleAndClaimReply> {
+    const isPlain = call.settle.map((one) => direct.isPlain(one))
+    if (isPlain.every((one) => one === isPlain[0]) || hasRepeatedLane(call))
+      return this.#settleAndClaimDirectly(direct, call)
     const of = (which: boolean): typeof call.settle => call.settle.filter((_, at) => isPlain[at] === which)
     const byRules = { ...call, process: `${call.process}/rules`, settle: of(false), claim: [] }
     const [rare, plain] = [
-      await this.#settleAndClaim(byRules),
-      await this.#settleAndClaim({ ...call, settle: of(true) }),
+      await this.#settleAndClaimDirectly(direct, byRules),
+      await this.#settleAndClaimDirectly(direct, { ...call, settle: of(true) }),
     ]
     return mergeReplies(isPlain, rare, plain)
   }
 
-  async #settleAndClaim(call: contract.SettleAndClaimCall): Promise<contract.SettleAndClaimReply> {
-    const { direct } = this.#committer
-    const result = await direct?.settleAndClaim(call)
+  async #settleAndClaimDirectly(
+    direct: DirectCalls,
+    call: contract.SettleAndClaimCall,
+  ): Promise<contract.SettleAndClaimReply> {
+    const result = await direct.settleAndClaim(call)
     if (result !== undefined) return this.#announce(result)
-    const reply = await this.#write((work) => settleAndClaim(work, call))
-    direct?.forgetRuns(call.settle)
-    direct?.noteClaimed(reply.claimed)
+    const reply = await this.#settleAndClaimByRules(call)
+    direct.forgetRuns(call.settle)
+    direct.noteClaimed(reply.claimed)
     return reply
   }
 
@@ -233,13 +258,20 @@ export class TableStore implements Store {
    * Runs `act` in a commit. An error that `act` returns, instead of throwing it, has written nothing, and undoes nothing in the
    * same commit.
    */
-  async #write<T>(act: (work: CommitContext) => T | SluiceError): Promise<T & Reply> {
+  async #write<T>(
+    act: (work: CommitContext) => T | SluiceError,
+    what: 'arrivals' | 'changes' = 'changes',
+  ): Promise<T & Reply> {
     const piece: TransactionBody<readonly [(T & Reply) | SluiceError, CommitContext]> = (tables, now) => {
       const context = new CommitContext(tables, now)
       const result = act(context)
       return [result instanceof SluiceError ? result : { ...result, now, routes: tables.routes() }, context]
     }
-    const [reply, work] = await this.#committer.write(piece)
+    const commits = this.#committer
+    const [reply, work] =
+      what === 'arrivals' && commits.writeArrivals !== undefined
+        ? await commits.writeArrivals(piece)
+        : await commits.write(piece)
     if (reply instanceof SluiceError) throw reply
     return this.#announce({ reply, feedEntries: work.feedEntries, hints: work.hints })
   }
