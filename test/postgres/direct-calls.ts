@@ -30,7 +30,8 @@ interface OpenOptions {
 /** `openInMode` opens a store on a server. On PostgreSQL, process `n` has the mode whose turn it is. */
 export async function openInMode(address: string, options: OpenOptions, n: number): Promise<Store> {
   if (!address.startsWith('postgres')) return openStore(address, options)
-  const schema = new URL(address).searchParams.get('schema') ?? 'sluice'
+  // The address of a socket has no host, so it is no URL.
+  const schema = /[?&]schema=([^&]+)/.exec(address)?.[1] ?? 'sluice'
   const postgresOptions = { ...options, url: address, schema }
   const mode = DIRECT_CALLS_MODES[n % DIRECT_CALLS_MODES.length] ?? 'direct'
   return createStore(await connectStore(postgresOptions), postgresOptions, planOf(mode, n + 1))

@@ -49,7 +49,7 @@ export interface DirectCalls {
 export interface Committer {
   /** Runs `work` in a commit, and resolves when the result would survive a crash. Calls of the same time may share a commit. */
   write<T>(work: TransactionBody<T>): Promise<T>
-  /** Like `write`, for arriving events. Most of them are new: a store may assume that, and start again if the assumption is wrong. */
+  /** Like `write`, for arriving events. A store that is full rejects only these, and may assume that most of them are new. */
   writeArrivals?<T>(work: TransactionBody<T>): Promise<T>
   /** The calls that the store may decide without the rules. */
   readonly direct?: DirectCalls
