@@ -13,7 +13,7 @@ export function findBrowser() {
   return PATHS.find((path) => path !== undefined && existsSync(path))
 }
 
-/** `installBrowser` does its best; a test that needs a browser fails and says so if there is none. */
+/** `installBrowser` tries once; without a browser, a test that needs one fails and names the reason. */
 export function installBrowser() {
   if (findBrowser() !== undefined || process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return
   console.log('Installing Chromium (apt-get install chromium)')

@@ -20,7 +20,7 @@ function isNewEnough(path) {
   return Number(/v=(\d+)/.exec(stdout ?? '')?.[1] ?? 0) >= OLDEST
 }
 
-/** `installRedisServer` does its best; a test that needs a server fails and says so if there is none. */
+/** `installRedisServer` tries once; without a server, a test that needs one fails and names the reason. */
 export function installRedisServer() {
   if (findRedisServer() !== undefined || process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return
   console.log('Installing Redis (apt-get install redis-server)')
@@ -28,7 +28,7 @@ export function installRedisServer() {
   if (apt(...install) !== 0 && apt('update') === 0) apt(...install)
 }
 
-/** The package would start a server of its own, which nobody asked for. */
+/** The Debian package would start a server at once; the tests start their own. */
 function apt(...args) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
   return spawnSync('apt-get', args, { env }).status

@@ -105,7 +105,7 @@ export function useResource<T>(target: string | undefined, { every }: { readonly
     return () => {
       stop()
       entry.readers -= 1
-      // A browser has six connections: an answer that nobody reads any more would delay those of the next page.
+      // A browser has six connections: an abandoned request would delay those of the next page.
       if (entry.readers === 0) entry.leave()
     }
   }, [entry, every])

@@ -109,7 +109,7 @@ function close(): void {
 }
 
 /**
- * A tab that nobody sees holds no stream: over HTTP/1.1 a browser has six connections for a server, and six forgotten tabs would
+ * A hidden tab holds no stream: over HTTP/1.1 a browser has six connections for a server, and six forgotten tabs would
  * leave none for the seventh.
  */
 export function startStream(): void {

@@ -82,7 +82,7 @@ function isAttributeValue(value: unknown): value is string | number | boolean {
   return typeof value === 'boolean' || (typeof value === 'string' && value !== '')
 }
 
-/** `dataType` returns the media type of the data; undefined if there is none. */
+/** `dataType` returns the media type of the data; undefined if it is unknown. */
 function dataType({ body, attributes }: FlowEvent): string | undefined {
   if (body.length === 0) return undefined
   const { datacontenttype: given } = attributes

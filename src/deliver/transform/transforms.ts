@@ -33,7 +33,7 @@ export interface NewTransform {
 }
 
 export interface EndpointTransform {
-  /** The version that is used. Missing if there is none. */
+  /** The version that is used. Missing without a transformation. */
   readonly current?: TransformVersion
   /** The kept versions, newest first. */
   readonly versions: readonly TransformVersion[]

@@ -1,4 +1,4 @@
-// `RedisLimits` holds the limits of a transaction and their tickets. Whoever takes a slot changes the row of the limit, so of two
+// `RedisLimits` holds the limits of a transaction and their tickets. Each reservation changes the row of the limit, so of two
 // transactions at the same time one fails its check and decides again.
 import type { Millis } from '../../clock.ts'
 import type { LimitState, SlotPage } from '../../model/limit.ts'

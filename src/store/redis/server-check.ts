@@ -25,7 +25,7 @@ export async function readSettings(connection: RedisConnection): Promise<ServerS
   }
 }
 
-/** A hosted server may forbid CONFIG; then nobody knows what it keeps. */
+/** A hosted server may forbid CONFIG; then its durability is unknown. */
 async function readSetting(connection: RedisConnection, name: string): Promise<string> {
   const reply = await connection.send(['CONFIG', 'GET', name]).catch((error: unknown) => {
     if (error instanceof Error && /^(?:ERR unknown command|NOPERM)/.test(error.message)) return []

@@ -22,7 +22,7 @@ export class ProcessCache {
   readonly counter: Counter = new Counter()
   readonly runPlacements: RunPlacements = new Map()
 
-  /** After a lost reply, nobody knows what the server has. A server that lost its last writes would repeat numbers. */
+  /** After a lost reply, the state of the server is unknown. A server that lost its last writes would repeat numbers. */
   forget(): void {
     for (const cache of [this.lanes, this.limits, this.small]) cache.clear()
     this.counter.forget()

@@ -27,7 +27,7 @@ export function Overview(): JSX.Element {
   const limits = useResource<Page<Limit>>(isFresh ? undefined : 'v1/limits', { every: 3_000 })
   const reasons = useResource<DeadReasons>(isFresh ? undefined : 'v1/dead-letters/reasons', { every: 5_000 })
   const sources = useResource<Page<Source>>('v1/sources', { every: 10_000 })
-  // The pace of a replay is a limit of Sluice's own, which nobody has to act on.
+  // The pace of a replay is an internal limit, which needs no action.
   const shownLimits = limits.data?.items.filter(({ name }) => !name.startsWith('sluice.')) ?? []
   const title = 'Overview'
   const remark = dayAndTime(second.value)
