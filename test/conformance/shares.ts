@@ -246,4 +246,15 @@ export const shares: Suite = (rule) => {
     assert.deepEqual([settled, getKeys(claimed)], [['lost'], ['x']])
     await t.assertNothingReady({ process: 'p2', maxPerGroup: 1 })
   })
+
+  rule(
+    'L5g the next deadline after a claim of groups is the end of the lease, not the deadline of the claimed lane',
+    async (t) => {
+      await appendToGroup(t, 'a', 1)
+      t.clock.advance(10)
+      const claim = [createClaimRequest({ maxRuns: 2, maxPerGroup: 2, lease: 1_000 })]
+      const { claimed, nextDeadlines, now } = await t.settleAndClaim({ claim })
+      assert.deepEqual([getKeys(claimed), nextDeadlines], [['a0'], [{ flow: 'flow', due: now + 1_000 }]])
+    },
+  )
 }

@@ -141,9 +141,9 @@ export class PostgresLanes implements LaneTable, TransactionTable {
     return this.#groupOrder.forgetGroupTurns(before, now, n)
   }
 
-  /** The stored lanes are asked once the ready ones are loaded: those may move. */
+  /** The stored lanes are asked once the ready ones are loaded: those may move. Ready groups are only read at a known time. */
   findNextDeadline(flow: string, healths: readonly LaneHealth[]): Millis | undefined {
-    if (this.#ready.hasMisses) return undefined
+    if (this.#now === undefined || this.#ready.hasMisses || this.#groupOrder.hasMisses) return undefined
     const own = [...this.#lanes.values()].filter((lane) => lane.flow === flow && healths.includes(lane.health))
     const known = own.reduce((least, lane) => Math.min(least, lane.due), NEVER)
     const due = Math.min(known, ...healths.map((health) => this.#deadlines.get(flow, health) ?? NEVER))
