@@ -6,6 +6,7 @@ import type { ListenOptions } from '../http/server.ts'
 import type { ApiClient, FailedResult, UnreachableApi } from './api-client.ts'
 import { callApi, type CommandContext } from './command.ts'
 import { findConfigPath, loadConfig } from './config-file.ts'
+import { useDevKey } from './dev-key.ts'
 import { formatCount, formatDuration } from './output.ts'
 
 /** `look` means: it works, but needs attention. */
@@ -52,6 +53,8 @@ interface Configuration {
 async function checkConfiguration({ target }: CommandContext): Promise<Configuration> {
   try {
     const file = findConfigPath(target.folder, target.config)
+    // The app takes its key when it is loaded, and the checks after this one use the same app.
+    useDevKey(target.folder)
     const { app, listen } = await loadConfig(file)
     const exposure = app.productionSetup().isAdminOpen ? exposureOf(listen) : 'nobody'
     return { config: { name: 'configuration', state: 'ok', what: `${file} loads.` }, exposure }

@@ -1,5 +1,6 @@
 // Tests `sluice doctor`, `sluice migrate` and `sluice backup`: problems are found and printed with their fix, and set the exit code.
-import { readdirSync } from 'node:fs'
+import { chmodSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { APP, folderWith, run, serve, until } from './commands-rig.ts'
 import { Program } from './program.ts'
@@ -56,6 +57,16 @@ describe('sluice doctor', () => {
     const started = new Program(folder, ['start', '--port=0'], wrong.env)
     await started.said(/(WARNING: no encryption key reads endpoint ep_\S+; sluice doctor)/)
     expect(await started.stop()).toBe(0)
+  })
+
+  it('reads what sluice dev has encrypted, with the key that dev left beside the configuration', async () => {
+    const key = Buffer.alloc(32, 3).toString('base64')
+    const folder = folderWith({ 'sluice.config.ts': APP, '.sluice-encryption-key': key })
+    chmodSync(join(folder, '.sluice-encryption-key'), 0o600)
+    expect((await run(folder, ['endpoints', 'create', 'https://example.com/hook'])).code).toBe(0)
+    const ran = await run(folder, ['doctor', '--json'])
+    expect(states(ran.json)).toMatchObject({ encryption: 'ok' })
+    expect((ran.json as Report).checks.find(({ name }) => name === 'encryption')?.what).toMatch(/^The key reads [1-9]/)
   })
 
   it.each<readonly [string, string, string, RegExp]>([
