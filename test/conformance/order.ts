@@ -195,6 +195,12 @@ export const order: Suite = (rule) => {
     assert.deepEqual(served, [...busy, 'x'])
   })
 
+  rule('L5 of two lanes that one call fills, the lane that was filled first is served first', async (t) => {
+    const keys = ['x', 'y', 'y', 'x']
+    await t.appendEvents(...keys.map((key, n) => t.event(`e${n}`, { key, quiet: 100, maxEvents: 2 })))
+    assert.deepEqual(getKeys(await t.claim({ maxRuns: 1, maxEvents: 2 })), ['y'])
+  })
+
   rule('L5 a claim serves the flow that asks; a call with two flows serves both', async (t) => {
     await t.append('a', { flow: 'flow', key: 'a' })
     await t.append('b', { flow: 'mail', key: 'b' })

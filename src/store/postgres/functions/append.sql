@@ -28,6 +28,7 @@ declare
   v_blocks bigint[];
   v_opened bigint[];
   v_sooner bigint[];
+  v_fills boolean;
 begin
   -- It never waits long: another transaction may wait for this one, and the rules lock in one order.
   perform set_config('lock_timeout', '500ms', true), pg_advisory_xact_lock_shared(hashtextextended(lock_name, 0));
@@ -65,9 +66,14 @@ begin
       -- A run that could be cancelled remembers that events asked for it, or that they fill a window with its own.
       and (l.token is null or not c.cancels and l.waiting + c.events + l.run_events < c.max_events
         and l.bytes + c.size + l.run_bytes < c.max_bytes)
-    returning c.n, c.events, c.event, c.size, c.longest, l.row, l.tail, l.first_event, l.ring_ticket = c.ticket as is_sooner
+    returning c.n, c.events, c.event, c.size, c.longest, l.row, l.tail, l.first_event, l.ring_ticket = c.ticket as is_sooner,
+      not l.pinned and l.token is null and c.events > 1 and (
+        l.waiting >= c.max_events and l.waiting - c.events + 1 < c.max_events
+        or l.bytes >= c.max_bytes and l.bytes - c.size + c.first_size < c.max_bytes
+      ) as fills
   ), fresh as (
-    select c.*, $function_window(0, null, 0, null, c.events, c.size, c.first_size, c.quiet, c.longest, c.max_events, c.max_bytes, v_now) as at
+    select c.*, $function_window(0, null, 0, null, c.events, c.size, c.first_size, c.quiet, c.longest, c.max_events, c.max_bytes, v_now) as at,
+      c.events > 1 and (c.max_events between 2 and c.events or c.first_size < c.max_bytes and c.size >= c.max_bytes) as fills
     from coming c where c.is_new or not exists (select from joined j where j.n = c.n)
   ), added as (
     insert into lanes (
@@ -94,7 +100,10 @@ begin
     ) o on o.n = e.lane
     where e.event <> o.first_event
   )
-  select array(select n from fresh), array(select n from joined where is_sooner) into v_opened, v_sooner;
+  select array(select n from fresh), array(select n from joined where is_sooner),
+    exists (select from joined where fills union all select from fresh where fills) into v_opened, v_sooner, v_fills;
+  -- A lane that a later event fills draws its ticket at that event (L5). Tickets here follow the first event of each lane.
+  if v_fills and cardinality(arriving) > 1 then raise exception 'sluice: gives up' using errcode = 'SL002'; end if;
 
   insert into events (
     seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes, skips, size, request, body
