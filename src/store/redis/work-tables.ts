@@ -69,8 +69,9 @@ export class RedisDeadLetters implements DeadLetterTable {
     this.#isFresh = isFresh
   }
 
+  /** A run that this pass began gets a new id in each pass, so a load would never find the id of the next one. */
   get(id: string): DeadLetterRow | undefined {
-    return this.view.get(id)
+    return this.#isFresh(parseRunNumber(id)) ? this.view.changed(id) : this.view.get(id)
   }
 
   put(deadLetter: DeadLetterRow): void {
@@ -137,7 +138,7 @@ export class RedisUnrouted implements UnroutedTable {
   }
 
   get(id: number): UnroutedRow | undefined {
-    return this.view.get(String(id))
+    return this.#isFresh(id) ? this.view.changed(String(id)) : this.view.get(String(id))
   }
 
   put(row: UnroutedRow): void {
