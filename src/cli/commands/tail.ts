@@ -102,7 +102,8 @@ async function printEvents(context: CommandContext, response: Response, before: 
 
 function printEvent({ output, args }: CommandContext, { event, data }: ServerEvent): void {
   if (event === 'begun') return output.printVerbose('Watching.')
-  if (event === 'skipped') return output.note('Changes may be missing here: the server was restarted, or too many came at once.')
+  if (event === 'skipped')
+    return output.note('Changes may be missing here: the server was restarted, or too many came at once.')
   const change = JSON.parse(data) as Change
   const flow = args.text('flow')
   if (flow !== undefined && change.flow !== flow) return
